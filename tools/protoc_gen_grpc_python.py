@@ -1,8 +1,8 @@
 """A protoc plugin that writes `*_pb2_grpc.py` and its type stub for each file that defines a service.
 
-buf wants a program that reads a `CodeGeneratorRequest` from stdin and writes a `CodeGeneratorResponse` to stdout;
-grpcio-tools offers its generator only as a flag of its own protoc. Both it and mypy-protobuf write an empty module
-for a file without services, so the request is narrowed first.
+buf wants a program that reads a `CodeGeneratorRequest` from stdin and writes a `CodeGeneratorResponse` to
+stdout; grpcio-tools offers its generator only as a flag of its own protoc. Both it and mypy-protobuf write an
+empty module for a file without services, so the request is narrowed first.
 """
 
 import subprocess

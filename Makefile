@@ -1,0 +1,136 @@
+# The targets that people and CI share. `make` alone prints them.
+
+VENV   ?= .venv
+LISTEN ?= 127.0.0.1:50051
+ARGS   ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# The locks are complete, so pip resolves nothing; their build group comes first, so it builds nothing in isolation.
+INSTALL := $(PIP) install --no-deps --no-build-isolation
+LOCKED  := $(INSTALL) --require-hashes
+PROJECTS := pyproject.toml clients/python/pyproject.toml
+
+.DEFAULT_GOAL := help
+
+## Use it
+
+.PHONY: help
+help: ## Print this list
+	@awk 'BEGIN { FS = ":.*## " } \
+	  /^## /            { printf "\n%s\n", substr($$0, 4) } \
+	  /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@printf '\nARGS="..." goes on to the program: make test ARGS="-k settle", make run ARGS="--data-dir /tmp/bus"\n'
+
+.PHONY: run
+run: $(VENV)/.run ## Install what is missing and start the server on LISTEN (127.0.0.1:50051)
+	@exec $(BIN)/hbus serve --listen $(LISTEN) $(ARGS)
+
+.PHONY: demo
+demo: $(VENV)/.run ## Play two agents of one user against the running server
+	@exec $(BIN)/hbus demo $(ARGS)
+
+.PHONY: setup
+setup: $(VENV)/.run ## Prepare .venv alone: the server, its client, grpcurl and buf
+
+.PHONY: up
+up: ## Start the services with Docker Compose
+	docker compose -f deploy/docker-compose.yml up --detach --build
+
+.PHONY: down
+down: ## Stop them; the data stays in its volume
+	docker compose -f deploy/docker-compose.yml down
+
+## Work on it
+
+.PHONY: test
+test: $(VENV)/.dev ## Run every test but the long forms
+	$(BIN)/pytest $(ARGS)
+
+.PHONY: test-unit
+test-unit: $(VENV)/.dev ## Run the tests that touch no I/O
+	$(BIN)/pytest tests/unit $(ARGS)
+
+.PHONY: test-faults
+test-faults: $(VENV)/.dev ## Run the fault plan and the other long forms with their full figures
+	$(BIN)/pytest -m long --timeout 7200 $(ARGS)
+
+.PHONY: bench
+bench: $(VENV)/.dev ## Measure, with a ratio to a limit measured in the same run, as JSON lines
+	$(BIN)/python -m bench $(ARGS)
+
+.PHONY: check
+check: lint type proto-check ## Check all that is checked without running the product
+	$(BIN)/python -m pip --disable-pip-version-check check
+
+.PHONY: fmt
+fmt: $(VENV)/.dev ## Format the code and mend what ruff can mend
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+.PHONY: lint
+lint: $(VENV)/.dev ## Check format, lint and who imports whom
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/lint-imports
+
+.PHONY: type
+type: $(VENV)/.dev ## Check types
+	$(BIN)/mypy
+
+## The contract and the locks
+
+.PHONY: proto
+proto: $(VENV)/.dev ## Generate clients/python/hbus/v1 from proto/
+	rm -f clients/python/hbus/v1/*_pb2*
+	PATH="$(abspath $(BIN)):$$PATH" buf generate
+
+.PHONY: proto-check
+proto-check: $(VENV)/.dev ## Lint the contract and prove that the generated code matches it
+	$(BIN)/pytest tests/proto
+
+.PHONY: proto-breaking
+proto-breaking: $(VENV)/.dev ## Compare the contract with that of another commit: AGAINST=v0.1.0
+	$(BIN)/buf breaking --against '.git#ref=$(or $(AGAINST),HEAD)'
+
+.PHONY: lock
+lock: $(VENV)/.dev ## Pin the newest versions that pyproject.toml allows: ARGS=--upgrade
+	$(INSTALL) uv
+	$(COMPILE) --group build --output-file requirements/build.txt
+	$(COMPILE) pyproject.toml --constraint requirements/build.txt --output-file requirements/run.txt
+	$(COMPILE) --group tools --output-file requirements/tools.txt
+	$(COMPILE) pyproject.toml --group dev --constraint requirements/build.txt --constraint requirements/run.txt --output-file requirements/dev.txt
+
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
+  --no-emit-package hbus --custom-compile-command 'make lock' $(ARGS)
+
+.PHONY: clean
+clean: ## Remove the environment and what the tools left; data directories stay
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Stamps: each is as new as the last installation of what it depends on.
+
+$(BIN)/python:
+	@python="$(PYTHON)"; \
+	for each in python3 python3.13 python3.12 python3.11 python3.14 python; do \
+	  [ -n "$$python" ] || ! $$each -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || python=$$each; \
+	done; \
+	[ -n "$$python" ] || { echo "make: Python 3.11 or newer (with its venv module) is needed; name it with PYTHON=..." >&2; exit 1; }; \
+	echo "Creating $(VENV) with $$($$python --version)"; \
+	$$python -m venv --clear $(VENV)
+
+$(VENV)/.build: requirements/build.txt | $(BIN)/python
+	@$(LOCKED) -r requirements/build.txt
+	@touch $@
+
+$(VENV)/.run: requirements/run.txt requirements/tools.txt $(PROJECTS) $(VENV)/.build
+	@echo "Installing the server and its tools"
+	@$(LOCKED) -r requirements/run.txt -r requirements/tools.txt
+	@$(INSTALL) --editable . --editable clients/python
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.run
+	@echo "Installing what the tests and checks need"
+	@$(LOCKED) -r requirements/dev.txt
+	@touch $@

@@ -1,0 +1,1 @@
+"""The deployables: one package each, started with `python -m services.<name>`."""
