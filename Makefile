@@ -12,6 +12,7 @@ LOCKED  := $(INSTALL) --require-hashes
 PROJECTS := pyproject.toml clients/python/pyproject.toml
 
 .DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
 
 ## Use it
 
@@ -19,7 +20,7 @@ PROJECTS := pyproject.toml clients/python/pyproject.toml
 help: ## Print this list
 	@awk 'BEGIN { FS = ":.*## " } \
 	  /^## /            { printf "\n%s\n", substr($$0, 4) } \
-	  /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	  /^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@printf '\nARGS="..." goes on to the program: make test ARGS="-k settle", make run ARGS="--data-dir /tmp/bus"\n'
 
 .PHONY: run
@@ -72,7 +73,7 @@ fmt: $(VENV)/.dev ## Format the code and mend what ruff can mend
 lint: $(VENV)/.dev ## Check format, lint and who imports whom
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 .PHONY: type
 type: $(VENV)/.dev ## Check types
@@ -125,7 +126,7 @@ $(VENV)/.build: requirements/build.txt | $(BIN)/python
 	@touch $@
 
 $(VENV)/.run: requirements/run.txt requirements/tools.txt $(PROJECTS) $(VENV)/.build
-	@echo "Installing the server and its tools"
+	@echo "Installing the server and its tools: once, and it takes a minute"
 	@$(LOCKED) -r requirements/run.txt -r requirements/tools.txt
 	@$(INSTALL) --editable . --editable clients/python
 	@touch $@
