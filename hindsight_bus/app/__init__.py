@@ -1,0 +1,1 @@
+"""Use cases: what the services do, on domain rules and ports alone."""

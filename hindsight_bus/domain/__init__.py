@@ -1,0 +1,1 @@
+"""Pure rules of the memory bus: no I/O, no clock, no asyncio."""

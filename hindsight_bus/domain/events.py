@@ -1,0 +1,73 @@
+"""What happened: the content of the change log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from hindsight_bus.domain.memory import MemoryState, MemoryType
+from hindsight_bus.domain.names import Namespace
+
+
+class EventKind(IntEnum):
+    """What happened to a memory. Numbers are those of ``hbus.v1``."""
+
+    WRITTEN = 1
+    CORROBORATED = 2
+    SUPERSEDED = 3
+    OVERRIDDEN = 4
+    CONTESTED = 5
+    SUSPECTED = 6
+    RESOLVED = 7
+    REINSTATED = 8
+    UPDATED = 9
+    ARCHIVED = 10
+    RESTORED = 11
+    FORGOTTEN = 12
+    EXPIRED = 13
+    QUARANTINED = 14
+    RELEASED = 15
+    INDEXED = 16
+    POLICY = 100
+    """Internal, control partition only: a policy changed; ``reason`` is its pattern."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened to one memory. It names the version record instead of carrying its text."""
+
+    kind: EventKind
+    namespace: Namespace
+    memory_id: str
+    version: int
+    """Version that was current after the event."""
+    type: MemoryType
+    before: MemoryState
+    after: MemoryState
+    confidence_before: float
+    """Effective confidence before."""
+    confidence_after: float
+    """Effective confidence after."""
+    version_before: int = 0
+    """Version that was current before the event; 0 for a new memory."""
+    create_time_ms: int = 0
+    """When the memory was made; 0 = by this very commit."""
+    create_revision: int = 0
+    """Revision that made the memory; 0 = this very commit."""
+    agent: str = ""
+    reason: str = ""
+    conflict_id: str = ""
+    """The memory's conflict after the event (SUSPECTED: the suspicion)."""
+    superseded_by: str = ""
+    subject_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One commit in the log: revision, stamp, the store's time and 1..n events in order."""
+
+    partition: int
+    revision: int
+    stamp: int
+    time_ms: int
+    events: tuple[Event, ...]

@@ -1,0 +1,74 @@
+"""Conditions on memories, shared by search, list and subscribe."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from hindsight_bus.domain.memory import MemoryState, MemoryType, Version
+
+LIVE_STATES = frozenset({MemoryState.ACTIVE, MemoryState.CONTESTED})
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """All given conditions must hold; an empty one matches every live memory. Times in Unix milliseconds, 0 = unset."""
+
+    types: frozenset[MemoryType] = frozenset()
+    states: frozenset[MemoryState] = LIVE_STATES
+    tags: frozenset[str] = frozenset()
+    any_tags: frozenset[str] = frozenset()
+    subject: str = ""
+    subject_prefix: str = ""
+    about: str = ""
+    languages: frozenset[str] = frozenset()
+    agents: frozenset[str] = frozenset()
+    min_confidence: float = 0.0
+    min_importance: float = 0.0
+    event_after_ms: int = 0
+    event_before_ms: int = 0
+    create_after_ms: int = 0
+    create_before_ms: int = 0
+    pinned: bool | None = None
+
+    @property
+    def is_default(self) -> bool:
+        """Tell whether nothing was asked for beyond being live."""
+        return self == _DEFAULT
+
+    def matches(
+        self,
+        version: Version,
+        state: MemoryState,
+        effective_confidence: float,
+        agents: Collection[str],
+        create_time_ms: int,
+        now_ms: int,
+    ) -> bool:
+        """Tell whether a memory matches. One past its expire_time does not, unless EXPIRED is asked for."""
+        return (
+            state in self.states
+            and (not self.types or version.type in self.types)
+            and self.tags.issubset(version.tags)
+            and (not self.any_tags or not self.any_tags.isdisjoint(version.tags))
+            and (not self.subject or version.subject == self.subject)
+            and version.subject.startswith(self.subject_prefix)
+            and (not self.about or version.about == self.about)
+            and (not self.languages or version.language in self.languages)
+            and (not self.agents or not self.agents.isdisjoint(agents))
+            and effective_confidence >= self.min_confidence
+            and version.importance >= self.min_importance
+            and (not self.event_after_ms or version.event_time_ms >= self.event_after_ms)
+            and (not self.event_before_ms or version.event_time_ms < self.event_before_ms)
+            and (not self.create_after_ms or create_time_ms >= self.create_after_ms)
+            and (not self.create_before_ms or create_time_ms < self.create_before_ms)
+            and (self.pinned is None or version.pinned == self.pinned)
+            and (
+                not version.expire_time_ms
+                or version.expire_time_ms > now_ms
+                or MemoryState.EXPIRED in self.states
+            )
+        )
+
+
+_DEFAULT = Filter()

@@ -1,0 +1,481 @@
+"""What the application needs from outside: the change log, views, embedders, time and ids.
+
+Implementations live in ``adapters``; one contract suite under ``tests/contract`` runs against every adapter of a port.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hindsight_bus.domain.events import Entry, Event
+from hindsight_bus.domain.memory import Head, MemoryState, Transition, Vector, Version
+from hindsight_bus.domain.names import Namespace
+from hindsight_bus.domain.policy import PolicyRecord, RankingWeights
+from hindsight_bus.domain.position import Position
+from hindsight_bus.domain.query import Filter
+from hindsight_bus.domain.records import (
+    Conflict,
+    Fingerprint,
+    NamespaceRecord,
+    Receipt,
+    SubjectRecord,
+)
+
+Record = (
+    Head
+    | Version
+    | Vector
+    | SubjectRecord
+    | Conflict
+    | NamespaceRecord
+    | Receipt
+    | Fingerprint
+    | PolicyRecord
+)
+R = TypeVar("R", bound=Record, covariant=True)
+
+
+# --- the change log ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """Names one record within a partition: its class and its key parts, for example ``Ref(Head, (memory_id,))``.
+
+    Key parts: Head (memory_id), Version (memory_id, number), Vector (memory_id, version, profile), SubjectRecord
+    (namespace.id, key), Conflict (id), NamespaceRecord (namespace.id), Receipt (namespace.id, principal, request_id),
+    Fingerprint (namespace.id, digest), PolicyRecord (tenant, pattern text).
+    """
+
+    kind: type[Record]
+    key: tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored(Generic[R]):
+    """A record as the store holds it."""
+
+    record: R
+    create_revision: int
+    create_time_ms: int
+    revision: int
+    """Revision of its last change: what ``Expect`` compares."""
+    update_time_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """Precondition: the record was last changed by ``revision``; 0 = it does not exist."""
+
+    ref: Ref
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Write a record. ``ttl_ms`` 0 = for ever.
+
+    Side effects by class: a new Head enters its namespace's index (by creation revision); a new NamespaceRecord enters
+    the lists of its partition and its owner; a new Conflict enters its namespace's conflict index; a PolicyRecord
+    enters the list of policies.
+    """
+
+    record: Record
+    ttl_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove a record, and its place in the indexes that ``Put`` entered it in."""
+
+    ref: Ref
+    namespace: Namespace
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Precondition and mutation: the counter ``key`` is below ``limit``; then it grows by 1. It lives ``ttl_ms``."""
+
+    key: tuple[str, ...]
+    limit: int
+    ttl_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class DueItem:
+    """Work that somebody alive must do at ``due_ms`` or later (store time; 0 = now). Same id = same work."""
+
+    id: str
+    kind: str
+    """`embed`, `expire`, `purge`, `resettle`."""
+    payload: tuple[str | int, ...]
+    due_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TakenItem:
+    """A due item that this node has leased. ``attempt`` counts from 1 and fences ``finish``."""
+
+    item: DueItem
+    partition: int
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """All or nothing: every expectation holds, then everything is written, then one log entry follows.
+
+    At most 256 puts, deletes and transitions together. Without events no entry is appended and no revision is used
+    (receipts of writes that changed nothing).
+    """
+
+    partition: int
+    now_ms: int
+    """The node's estimate of store time that the decision was made with; 0 = it did not matter. More than 2 s off,
+    the store refuses with ``ClockSkewed``."""
+    stamp: int
+    """Random 32-bit number drawn by the node."""
+    expects: tuple[Expect, ...] = ()
+    counts: tuple[Count, ...] = ()
+    puts: tuple[Put, ...] = ()
+    deletes: tuple[Delete, ...] = ()
+    transitions: tuple[Transition, ...] = ()
+    due: tuple[DueItem, ...] = ()
+    finish: TakenItem | None = None
+    """Due item that this commit completes; it must still be leased under its attempt."""
+    events: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The commit is durable."""
+
+    position: Position
+    time_ms: int
+
+
+class CommitRefused(Exception):
+    """A precondition did not hold; nothing was changed. Never leaves the application."""
+
+
+class Conflicted(CommitRefused):
+    """An expectation failed: ``ref`` was changed by somebody else. ``None``: the due item is not leased any more."""
+
+    def __init__(self, ref: Ref | None) -> None:
+        super().__init__(f"changed by another commit: {ref}")
+        self.ref = ref
+
+
+class CounterFull(CommitRefused):
+    """A counter is at its limit."""
+
+    def __init__(self, key: tuple[str, ...]) -> None:
+        super().__init__(f"counter at its limit: {key}")
+        self.key = key
+
+
+class ClockSkewed(CommitRefused):
+    """The node's estimate of store time was off by more than 2 s; it has been refreshed since."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogEnds:
+    """Both ends of one partition's log. Entries ``trimmed.revision + 1`` to ``newest.revision`` are retained."""
+
+    newest: Position
+    trimmed: Position
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryStep:
+    """A transition with the store's time and revision."""
+
+    transition: Transition
+    revision: int
+    time_ms: int
+
+
+class MemoryLog(Protocol):
+    """The only truth: records plus one change log a partition. Partitions 0 .. ``partitions`` - 1 hold namespaces; the
+    partition ``partitions`` is the control partition and holds policies.
+
+    Constraints: every implementation MUST be linearizable per partition; MUST raise ``StoreUnavailable`` when it is
+    certain that nothing was changed and ``OutcomeUnknown`` when it is not; MUST keep ``read`` safe to retry.
+    """
+
+    @property
+    def partitions(self) -> int:
+        """Number of namespace partitions, fixed when the store was first used."""
+        ...
+
+    @property
+    def is_fsynced(self) -> bool:
+        """Tell whether a commit is on disk before its acknowledgement."""
+        ...
+
+    def now_ms(self) -> int:
+        """Return the node's estimate of store time, refreshed each second."""
+        ...
+
+    async def read(self, partition: int, refs: Sequence[Ref]) -> list[Stored[Record] | None]:
+        """Return the records in the order of ``refs``, in one round trip; None where there is none."""
+        ...
+
+    async def commit(self, commit: Commit) -> Committed:
+        """Apply a commit; raise ``CommitRefused`` when a precondition fails. Concurrent calls are pipelined."""
+        ...
+
+    async def ends(self, partition: int) -> LogEnds:
+        """Return both ends of a partition's log."""
+        ...
+
+    async def entries(self, partition: int, after: int, limit: int = 1000) -> list[Entry]:
+        """Return at most ``limit`` entries with a revision above ``after``, oldest first.
+
+        A gap (``after`` below the trim floor) is the caller's to check against ``ends``.
+        """
+        ...
+
+    async def trim(self, partition: int, below: int) -> None:
+        """Drop entries with a revision below ``below``; remember revision and stamp of the newest one dropped."""
+        ...
+
+    def wakeups(self) -> AsyncIterator[int]:
+        """Yield partitions that have news, soon after the commit; best effort, so poll as well."""
+        ...
+
+    async def memory_ids(self, namespace: Namespace, after: int = 0, limit: int = 1000) -> list[tuple[str, int]]:
+        """Return (memory id, creation revision) with a creation revision above ``after``, in order of creation.
+
+        ``limit`` may be exceeded by the members of the last revision, so that it is never split.
+        """
+        ...
+
+    async def conflict_ids(self, namespace: Namespace, before: int = 0, limit: int = 1000) -> list[tuple[str, int]]:
+        """Return (conflict id, creation revision), newest first, with a creation revision below ``before`` (0 = all)."""
+        ...
+
+    async def namespaces(self, partition: int) -> list[str]:
+        """Return the ids of the partition's namespaces, sorted."""
+        ...
+
+    async def owner_namespaces(self, partition: int, owner_id: str) -> list[str]:
+        """Return the ids of one owner's namespaces, sorted."""
+        ...
+
+    async def policies(self) -> list[Stored[PolicyRecord]]:
+        """Return every stored policy."""
+        ...
+
+    async def history(self, partition: int, memory_id: str) -> list[HistoryStep]:
+        """Return a memory's transitions, oldest first; the newest 256 are kept."""
+        ...
+
+    async def take_due(self, partition: int, lease_ms: int, limit: int) -> list[TakenItem]:
+        """Lease items that are due and not leased; each counts one more attempt. Atomic."""
+        ...
+
+    async def finish_due(self, taken: Sequence[TakenItem]) -> None:
+        """Remove items still leased under their attempt; others are left alone."""
+        ...
+
+    async def retry_due(self, taken: TakenItem, delay_ms: int) -> None:
+        """Give an item back, due again after ``delay_ms``, if still leased under its attempt."""
+        ...
+
+    async def note_served(self, agent: str, served: Mapping[Namespace, Sequence[str]], now_ms: int) -> None:
+        """Remember that ``agent`` was served statements (statement keys' digests); newest 4,096 for 24 h. Unlogged."""
+        ...
+
+    async def was_served(self, agent: str, namespace: Namespace, statement: str, since_ms: int) -> bool:
+        """Tell whether ``agent`` was served that statement at or after ``since_ms``."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections."""
+        ...
+
+
+# --- views ---------------------------------------------------------------------------------------------------------
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a view knows of one memory: enough to filter, score and match it."""
+
+    memory_id: str
+    create_revision: int
+    create_time_ms: int
+    revision: int
+    """Revision of the last change that the row reflects (``indexed`` not counted)."""
+    state: MemoryState
+    effective_confidence: float
+    version: Version
+    """Current version."""
+    agents: tuple[str, ...] = ()
+    """Agents that claim it, or that wrote it where it has no claims."""
+    vector: bytes | None = None
+    """float16, shape (d,), of the current version; None = pending."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewQuery:
+    """One search against one view."""
+
+    text: str
+    vector: Vectors | None
+    """float32, shape (d,), L2-normalised."""
+    filter: Filter
+    top_k: int
+    now_ms: int
+    weights: RankingWeights
+    recency_half_life_days: float
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One memory found by a view, scored."""
+
+    memory_id: str
+    create_revision: int
+    score: float
+    relevance: float
+    recency: float
+    importance: float
+    dense: float | None
+    lexical: float | None
+    subject: float | None
+    subject_key: str
+    """Subject of the memory, for showing one subject once over shared and private namespaces; may be empty."""
+    contested: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ViewStats:
+    """Counts over a view's rows."""
+
+    by_state: Mapping[str, int]
+    by_type: Mapping[str, int]
+    """Live ones only."""
+    pending_vectors: int
+    """Live ones only."""
+
+
+class NamespaceView(Protocol):
+    """An in-memory index over one namespace. Not thread-safe: one thread at a time calls it.
+
+    Constraints: ``upsert`` MUST leave the view equal to one that is built afresh from the same rows, whatever the
+    order; MUST NOT keep anything that only it knows.
+    """
+
+    @property
+    def size_bytes(self) -> int:
+        """Estimated memory held."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Dimension of the vectors held; 0 before the first one."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def get(self, memory_id: str) -> Row | None:
+        """Return the row of a memory."""
+        ...
+
+    def upsert(self, rows: Iterable[Row]) -> None:
+        """Insert or replace rows by memory id."""
+        ...
+
+    def remove(self, memory_ids: Iterable[str]) -> None:
+        """Drop rows; unknown ids are ignored."""
+        ...
+
+    def search(self, queries: Sequence[ViewQuery]) -> list[list[Candidate]]:
+        """Answer queries, best first, each at most its ``top_k``."""
+        ...
+
+    def nearest(self, vector: Vectors, k: int, filter: Filter) -> list[tuple[str, float]]:
+        """Return the ``k`` nearest memories (id, cosine) among those that match, nearest first."""
+        ...
+
+    def subjects(self) -> Mapping[str, str]:
+        """Return known surface forms (subjects' last parts and aliases, folded) -> subject, of live memories."""
+        ...
+
+    def stats(self) -> ViewStats:
+        """Count rows."""
+        ...
+
+    def digest(self) -> str:
+        """Return a hash over ids, columns, vectors and terms; equal views have equal digests."""
+        ...
+
+
+# --- embedding -----------------------------------------------------------------------------------------------------
+
+
+class Embedder(Protocol):
+    """Turns text into vectors. Calls block the calling thread only where ``is_blocking``; the caller moves those away."""
+
+    @property
+    def profile(self) -> str:
+        """Name of the embedding profile, for example ``e5``; stored with every vector."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Dimension of its vectors; 0 while unknown (a remote model before its first answer)."""
+        ...
+
+    @property
+    def suspicion_threshold(self) -> float:
+        """Cosine from which two memories of one type are close enough to be suspected of contradiction."""
+        ...
+
+    async def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """Return float32, shape (n, d), L2-normalised; raise ``EmbedderUnavailable``. Long texts are chunked and pooled."""
+        ...
+
+    async def embed_query(self, text: str) -> Vectors:
+        """Return float32, shape (d,), L2-normalised; raise ``EmbedderUnavailable``."""
+        ...
+
+    async def close(self) -> None:
+        """Release what it holds."""
+        ...
+
+
+# --- time and ids --------------------------------------------------------------------------------------------------
+
+
+class Clock(Protocol):
+    """Time of this node, for deadlines and intervals only; stored times are the store's."""
+
+    def monotonic(self) -> float:
+        """Return seconds from an arbitrary start."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+
+class Ids(Protocol):
+    """Randomness."""
+
+    def memory_id(self) -> str:
+        """Return 32 hex digits."""
+        ...
+
+    def stamp(self) -> int:
+        """Return a random number, 1 to 2**32 - 1."""
+        ...
