@@ -411,6 +411,10 @@ class NamespaceView(Protocol):
         """Return known surface forms (subjects' last parts and aliases, folded) -> subject, of live memories."""
         ...
 
+    def has_pending_vectors(self, revision: int) -> bool:
+        """Tell whether a live memory last changed at or before ``revision`` has no vector yet."""
+        ...
+
     def stats(self) -> ViewStats:
         """Count rows."""
         ...

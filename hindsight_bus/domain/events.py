@@ -60,6 +60,8 @@ class Event:
     """The memory's conflict after the event (SUSPECTED: the suspicion)."""
     superseded_by: str = ""
     subject_key: str = ""
+    agents: tuple[str, ...] = ()
+    """Agents that claim it after the event (its writer, where it has no claims)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,6 +174,8 @@ class Head:
     superseded_by: str = ""
     """Id of the memory that replaced it."""
     purge_time_ms: int = 0
+    agents: tuple[str, ...] = ()
+    """Agents that claim it (its writer, where it has no claims), sorted."""
 
 
 @dataclass(frozen=True, slots=True)

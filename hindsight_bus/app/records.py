@@ -1,0 +1,88 @@
+"""Reading memories whole: head, version and whether the vector has arrived, in as few round trips as there can be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from hindsight_bus.domain.memory import Head, Memory, Vector, Version
+from hindsight_bus.domain.names import Namespace, partition_of
+from hindsight_bus.domain.records import Conflict, NamespaceRecord
+from hindsight_bus.ports import MemoryLog, Record, Ref, Stored
+
+T = TypeVar("T", bound=Record)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMemory:
+    """A memory as the store holds it; ``head.revision`` is what a commit expects."""
+
+    head: Stored[Head]
+    version: Version
+    vector: Vector | None
+
+    @property
+    def memory(self) -> Memory:
+        """The memory as a reader sees it."""
+        head = self.head
+        return Memory(
+            head.record,
+            self.version,
+            head.create_time_ms,
+            head.update_time_ms,
+            head.revision,
+            vector_pending=self.vector is None,
+        )
+
+
+class RecordReader:
+    """Typed reads from the store."""
+
+    def __init__(self, store: MemoryLog) -> None:
+        self.store = store
+
+    def partition(self, namespace: Namespace) -> int:
+        """Return the partition that a namespace lies in."""
+        return partition_of(namespace.owner_id, self.store.partitions)
+
+    async def many(self, partition: int, kind: type[T], keys: Sequence[tuple[str | int, ...]]) -> list[Stored[T] | None]:
+        """Return records of one class in the order of their keys, in one round trip."""
+        if not keys:
+            return []
+        return await self.store.read(partition, [Ref(kind, key) for key in keys])  # type: ignore[return-value]
+
+    async def one(self, partition: int, kind: type[T], *key: str | int) -> Stored[T] | None:
+        """Return one record."""
+        return (await self.many(partition, kind, [key]))[0]
+
+    async def namespace(self, namespace: Namespace) -> Stored[NamespaceRecord] | None:
+        """Return the record of a namespace."""
+        return await self.one(self.partition(namespace), NamespaceRecord, namespace.id)
+
+    async def conflict(self, namespace: Namespace, conflict_id: str) -> Stored[Conflict] | None:
+        """Return a conflict, if it is there and of that namespace."""
+        stored = await self.one(self.partition(namespace), Conflict, conflict_id)
+        return stored if stored is not None and stored.record.namespace == namespace else None
+
+    async def memories(
+        self, partition: int, memory_ids: Sequence[str], profile: str, version: int = 0
+    ) -> list[StoredMemory | None]:
+        """Return memories at their current (0) or an earlier version, in two round trips; None where there is none."""
+        heads = await self.many(partition, Head, [(memory_id,) for memory_id in memory_ids])
+        present = [head for head in heads if head is not None]
+        numbers = [(head.record.memory_id, version or head.record.version) for head in present]
+        refs = [Ref(Version, key) for key in numbers] + [Ref(Vector, (*key, profile)) for key in numbers]
+        found = await self.store.read(partition, refs) if refs else []
+        versions, vectors = found[: len(numbers)], found[len(numbers) :]
+        whole = {
+            head.record.memory_id: StoredMemory(head, stored.record, vector.record if vector else None)  # type: ignore[arg-type]
+            for head, stored, vector in zip(present, versions, vectors, strict=True)
+            if stored is not None
+        }
+        return [whole.get(memory_id) for memory_id in memory_ids]
+
+    async def memory(self, namespace: Namespace, memory_id: str, profile: str, version: int = 0) -> StoredMemory | None:
+        """Return one memory, if it is there and of that namespace."""
+        found = (await self.memories(self.partition(namespace), [memory_id], profile, version))[0]
+        return found if found is not None and found.head.record.namespace == namespace else None

@@ -1,0 +1,322 @@
+"""Following the log: one tail a partition feeds views and subscriptions of this node.
+
+A tail sleeps until somebody follows it. It learns of commits in three ways: this node's own ones are offered to it as
+soon as they are acknowledged, wake-ups tell of other nodes' ones, and a poll each second covers what both missed. The
+newest commits are kept decoded in a ring bounded by bytes; whoever falls behind it reads the log itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import structlog
+
+from hindsight_bus.domain.errors import LogDiverged, RevisionCompacted, StoreUnavailable
+from hindsight_bus.domain.events import Entry, EventKind
+from hindsight_bus.domain.memory import Vector, Version
+from hindsight_bus.domain.position import Position
+from hindsight_bus.ports import Clock, Commit, Committed, MemoryLog, Record, Ref
+
+log = structlog.get_logger(__name__)
+
+POLL_SECONDS = 1.0
+PAGE = 1000
+_ENTRY_BYTES = 600
+"""Estimated size of a decoded event without its text."""
+
+VersionKey = tuple[str, int]
+
+
+@dataclass(slots=True, eq=False)
+class LogCommit:
+    """A log entry together with the version records and vectors that its events name."""
+
+    entry: Entry
+    versions: Mapping[VersionKey, Version]
+    vectors: Mapping[VersionKey, Vector] = field(default_factory=dict)
+    rendered: dict[int, object] = field(default_factory=dict)
+    """What readers have made of its events, by event index: made once, shared by all of them."""
+
+    @property
+    def revision(self) -> int:
+        """Revision of the commit."""
+        return self.entry.revision
+
+    @property
+    def position(self) -> Position:
+        """Position right after the commit."""
+        return Position(self.entry.partition, self.entry.revision, self.entry.stamp)
+
+    def size_bytes(self) -> int:
+        """Estimated memory held."""
+        texts = sum(3 * len(version.text) + len(version.attributes) for version in self.versions.values())
+        return texts + _ENTRY_BYTES * len(self.entry.events)
+
+
+def own_commit(commit: Commit, committed: Committed, known: Iterable[Version]) -> LogCommit:
+    """Return what the log holds of a commit that this node has just made; ``known`` are versions that it had read."""
+    position = committed.position
+    entry = Entry(position.partition, position.revision, position.stamp, committed.time_ms, commit.events)
+    versions = {(version.memory_id, version.number): version for version in known}
+    vectors = {}
+    for put in commit.puts:
+        match put.record:
+            case Version() as version:
+                versions[version.memory_id, version.number] = version
+            case Vector() as vector:
+                vectors[vector.memory_id, vector.version] = vector
+    return LogCommit(entry, versions, vectors)
+
+
+def _missing_refs(commit: LogCommit, profile_of: Callable[[str], str | None]) -> Iterable[Ref]:
+    for event in commit.entry.events:
+        for number in {event.version, event.version_before} - {0}:
+            if (event.memory_id, number) not in commit.versions:
+                yield Ref(Version, (event.memory_id, number))
+        if event.kind is EventKind.INDEXED and (event.memory_id, event.version) not in commit.vectors:
+            profile = profile_of(event.namespace.id)
+            if profile is not None:
+                yield Ref(Vector, (event.memory_id, event.version, profile))
+
+
+async def hydrate(
+    store: MemoryLog, partition: int, commits: Sequence[LogCommit], profile_of: Callable[[str], str | None]
+) -> list[LogCommit]:
+    """Return the commits with every version record that is still there, and the vectors of the profiles asked for.
+
+    ``profile_of`` maps a namespace id to the profile whose vectors are wanted, None for none. One read for all.
+    """
+    refs = list({ref: None for commit in commits for ref in _missing_refs(commit, profile_of)})
+    if not refs:
+        return list(commits)
+    found = {
+        ref: stored.record
+        for ref, stored in zip(refs, await store.read(partition, refs), strict=True)
+        if stored is not None
+    }
+    return [_with_records(commit, found, profile_of) for commit in commits]
+
+
+def _with_records(
+    commit: LogCommit, found: Mapping[Ref, Record], profile_of: Callable[[str], str | None]
+) -> LogCommit:
+    versions, vectors = dict(commit.versions), dict(commit.vectors)
+    for ref in _missing_refs(commit, profile_of):
+        match found.get(ref):
+            case Version() as version:
+                versions[version.memory_id, version.number] = version
+            case Vector() as vector:
+                vectors[vector.memory_id, vector.version] = vector
+    return LogCommit(commit.entry, versions, vectors)
+
+
+async def read_commits(
+    store: MemoryLog, position: Position, limit: int, profile_of: Callable[[str], str | None]
+) -> list[LogCommit]:
+    """Return the commits that follow a position; raise ``PositionLost`` when it is not in the log any more.
+
+    The entry at the position itself is read too, so that its stamp proves that the log is still the same.
+    """
+    partition, revision = position.partition, position.revision
+    entries = await store.entries(partition, max(revision - 1, 0), limit + 1)
+    if revision and entries and entries[0].revision == revision:
+        if entries[0].stamp != position.stamp:
+            raise LogDiverged(partition, (await store.ends(partition)).newest.revision)
+        entries = entries[1:]
+    elif revision or not entries or entries[0].revision != 1:
+        await _check_against_ends(store, position, entries)
+    return await hydrate(store, partition, [LogCommit(entry, {}) for entry in entries], profile_of)
+
+
+async def _check_against_ends(store: MemoryLog, position: Position, entries: Sequence[Entry]) -> None:
+    ends = await store.ends(position.partition)
+    newest, trimmed = ends.newest, ends.trimmed
+    if position.revision < trimmed.revision:
+        raise RevisionCompacted(position.partition, trimmed.revision + 1, newest.revision)
+    if position.revision > newest.revision:
+        raise LogDiverged(position.partition, newest.revision)
+    if position.revision == trimmed.revision and position.stamp != trimmed.stamp:
+        raise LogDiverged(position.partition, newest.revision)
+
+
+class PartitionTail:
+    """Follows one partition's log and keeps its newest commits decoded."""
+
+    def __init__(
+        self, partition: int, store: MemoryLog, ring_bytes: int, profile_of: Callable[[str], str | None]
+    ) -> None:
+        self.partition = partition
+        self.position = Position(partition, 0, 0)
+        self.is_following = False
+        self.epoch = 0
+        """Counts how often the log was found to be another one; views and readers of an older epoch start over."""
+        self._store = store
+        self._profile_of = profile_of
+        self._ring: dict[int, LogCommit] = {}
+        self._ring_bytes = 0
+        self._ring_limit = ring_bytes
+        self._news = asyncio.Event()
+        self._lock = asyncio.Lock()
+        self._listeners: list[Callable[[Sequence[LogCommit]], None]] = []
+
+    def listen(self, listener: Callable[[Sequence[LogCommit]], None]) -> Callable[[], None]:
+        """Call ``listener`` with each run of new commits, in order, from now on; return what ends that.
+
+        It is called with an empty run when the log has diverged: ``epoch`` has grown then.
+        """
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    async def follow(self) -> Position:
+        """Start to follow if need be; return the position reached, at or past the log's head at the time of the call."""
+        async with self._lock:
+            if not self.is_following:
+                self.position = (await self._store.ends(self.partition)).newest
+                self.is_following = True
+        return self.position
+
+    def since(self, revision: int) -> list[LogCommit] | None:
+        """Return the commits after ``revision`` that the ring holds; None when it does not reach back that far.
+
+        Cost: O(commits returned).
+        """
+        if revision >= self.position.revision:
+            return []
+        if revision + 1 not in self._ring:
+            return None
+        return [self._ring[r] for r in range(revision + 1, self.position.revision + 1)]
+
+    def offer(self, commit: LogCommit) -> bool:
+        """Take a commit of this node, if it is the very next one; else it will be read from the log."""
+        if not self.is_following or commit.revision <= self.position.revision:
+            return False
+        if commit.revision != self.position.revision + 1 or self._lock.locked():
+            self._news.set()
+            return False
+        if any(True for _ in _missing_refs(commit, self._profile_of)):
+            self._news.set()
+            return False
+        self._append([commit])
+        return True
+
+    async def confirm(self, position: Position) -> None:
+        """Raise ``LogDiverged`` unless the position, which the tail has reached, is of this log.
+
+        One that has been trimmed since cannot be told and passes.
+        """
+        if not position.revision:
+            return
+        if position.revision == self.position.revision:
+            stamp = self.position.stamp
+        elif position.revision in self._ring:
+            stamp = self._ring[position.revision].entry.stamp
+        else:
+            entries = await self._store.entries(self.partition, position.revision - 1, 1)
+            stamp = entries[0].stamp if entries and entries[0].revision == position.revision else position.stamp
+        if stamp != position.stamp:
+            raise LogDiverged(self.partition, self.position.revision)
+
+    def wake(self) -> None:
+        """Tell that there may be news."""
+        self._news.set()
+
+    async def run(self, clock: Clock) -> None:
+        """Follow until cancelled."""
+        while True:
+            try:
+                async with asyncio.timeout(POLL_SECONDS):
+                    await self._news.wait()
+            except TimeoutError:
+                pass
+            self._news.clear()
+            if not self.is_following:
+                continue
+            try:
+                await self.catch_up()
+            except StoreUnavailable as error:
+                log.warning("tail.store_unavailable", partition=self.partition, problem=error.message)
+                await clock.sleep(0.2)
+                self._news.set()
+
+    async def catch_up(self) -> None:
+        """Read the log to its end."""
+        async with self._lock:
+            try:
+                while True:
+                    commits = await read_commits(self._store, self.position, PAGE, self._profile_of)
+                    if commits:
+                        self._append(commits)
+                    if len(commits) < PAGE:
+                        return
+            except (LogDiverged, RevisionCompacted) as error:
+                log.error("tail.log_diverged", partition=self.partition, problem=error.message)
+                await self._start_over()
+
+    async def _start_over(self) -> None:
+        self.position = (await self._store.ends(self.partition)).newest
+        self._ring.clear()
+        self._ring_bytes = 0
+        self.epoch += 1
+        self._tell([])
+
+    def _append(self, commits: Sequence[LogCommit]) -> None:
+        for commit in commits:
+            self._ring[commit.revision] = commit
+            self._ring_bytes += commit.size_bytes()
+        self.position = commits[-1].position
+        while self._ring_bytes > self._ring_limit and len(self._ring) > 1:
+            oldest = self._ring.pop(next(iter(self._ring)))
+            self._ring_bytes -= oldest.size_bytes()
+        self._tell(commits)
+
+    def _tell(self, commits: Sequence[LogCommit]) -> None:
+        for listener in tuple(self._listeners):
+            listener(commits)
+
+
+class Tails:
+    """Every tail of this node."""
+
+    def __init__(self, store: MemoryLog, clock: Clock, ring_bytes: int) -> None:
+        self.store = store
+        self._clock = clock
+        self._profiles: dict[str, str] = {}
+        partitions = range(store.partitions + 1)
+        self._tails = [PartitionTail(p, store, ring_bytes, self._profiles.get) for p in partitions]
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def __getitem__(self, partition: int) -> PartitionTail:
+        return self._tails[partition]
+
+    @property
+    def control(self) -> PartitionTail:
+        """Tail of the control partition."""
+        return self._tails[-1]
+
+    def profile_of(self, namespace_id: str) -> str | None:
+        """Return the profile whose vectors are wanted for a namespace."""
+        return self._profiles.get(namespace_id)
+
+    def want_vectors(self, namespace_id: str, profile: str | None) -> None:
+        """Have the vectors of a namespace read along with its events (a profile), or not (None)."""
+        if profile is None:
+            self._profiles.pop(namespace_id, None)
+        else:
+            self._profiles[namespace_id] = profile
+
+    def start(self) -> None:
+        """Start to listen for news."""
+        self._tasks = [asyncio.create_task(tail.run(self._clock)) for tail in self._tails]
+        self._tasks.append(asyncio.create_task(self._listen()))
+
+    async def stop(self) -> None:
+        """Stop listening."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _listen(self) -> None:
+        async for partition in self.store.wakeups():
+            self._tails[partition].wake()

@@ -1,0 +1,347 @@
+"""Views of namespaces on this node: loaded on first touch, kept fresh by the tails, dropped under a memory budget.
+
+Every call into a view runs on one thread of its own, so views need no locks and the event loop never waits for one.
+Each visit to a view first applies what the tail has brought since the last one and then answers every search that
+waits: a reader sees all that its node knows, and work is batched exactly when there is much of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from hindsight_bus.app.deadline import waiting_limit
+from hindsight_bus.app.freshness import Freshness
+from hindsight_bus.app.pulse import Pulse
+from hindsight_bus.app.records import RecordReader, StoredMemory
+from hindsight_bus.app.tail import LogCommit, Tails, read_commits
+from hindsight_bus.domain.errors import IndexBehind, LogDiverged, PositionLost
+from hindsight_bus.domain.events import Event, EventKind
+from hindsight_bus.domain.memory import MemoryState
+from hindsight_bus.domain.names import Namespace
+from hindsight_bus.domain.position import Position
+from hindsight_bus.domain.records import NamespaceRecord
+from hindsight_bus.ports import Candidate, NamespaceView, Row, ViewQuery
+
+T = TypeVar("T")
+
+_LOAD_PAGE = 2000
+_IDLE_FLUSH_SECONDS = 0.02
+"""How long changes wait for a reader before they are applied anyway: long enough to be applied many at a time."""
+
+
+def row_of(stored: StoredMemory) -> Row:
+    """Return the view row of a memory as the store holds it."""
+    head = stored.head
+    return Row(
+        memory_id=head.record.memory_id,
+        create_revision=head.create_revision,
+        create_time_ms=head.create_time_ms,
+        revision=head.revision,
+        state=head.record.state,
+        effective_confidence=head.record.effective_confidence,
+        version=stored.version,
+        agents=head.record.agents,
+        vector=None if stored.vector is None else stored.vector.values,
+    )
+
+
+def changed_row(row: Row | None, event: Event, commit: LogCommit) -> Row | None:
+    """Return a memory's row after an event; None where the memory is gone or its text was erased.
+
+    Applying an event that the row reflects already changes nothing.
+    """
+    key = (event.memory_id, event.version)
+    if event.kind is EventKind.INDEXED:
+        vector = commit.vectors.get(key)
+        if row is None or vector is None or row.version.number != event.version:
+            return row
+        return replace(row, vector=vector.values)
+    if row is not None and row.revision > commit.revision:
+        return row
+    version = commit.versions.get(key)
+    if event.after is MemoryState.NONE or version is None:
+        return None
+    return Row(
+        memory_id=event.memory_id,
+        create_revision=event.create_revision or commit.revision,
+        create_time_ms=event.create_time_ms or commit.entry.time_ms,
+        revision=commit.revision,
+        state=event.after,
+        effective_confidence=event.confidence_after,
+        version=version,
+        agents=event.agents,
+        vector=row.vector if row is not None and row.version.number == event.version else None,
+    )
+
+
+def apply_events(view: NamespaceView, events: Sequence[tuple[LogCommit, Event]]) -> None:
+    """Bring a view up to date; events of one memory are folded into one change."""
+    rows: dict[str, Row | None] = {}
+    for commit, event in events:
+        memory_id = event.memory_id
+        before = rows[memory_id] if memory_id in rows else view.get(memory_id)
+        rows[memory_id] = changed_row(before, event, commit)
+    view.upsert(row for row in rows.values() if row is not None)
+    view.remove(memory_id for memory_id, row in rows.items() if row is None)
+
+
+class LoadedView:
+    """One namespace's view together with what waits to be done with it."""
+
+    def __init__(self, record: NamespaceRecord, partition: int, view: NamespaceView) -> None:
+        self.record = record
+        self.partition = partition
+        self.view = view
+        self.last_used = 0.0
+        self.size_bytes = 0
+        self.inbox: list[tuple[LogCommit, Event]] = []
+        self.queries: list[tuple[ViewQuery, asyncio.Future[list[Candidate]]]] = []
+        self.jobs: list[tuple[Callable[[NamespaceView], Any], asyncio.Future[Any]]] = []
+        self.visitor: asyncio.Task[None] | None = None
+
+    def visit(
+        self,
+        events: Sequence[tuple[LogCommit, Event]],
+        queries: Sequence[ViewQuery],
+        jobs: Sequence[Callable[[NamespaceView], Any]],
+    ) -> tuple[list[list[Candidate]], list[Any]]:
+        """Apply events, then answer queries and jobs. Runs on the index thread."""
+        if events:
+            apply_events(self.view, events)
+        answers = self.view.search(queries) if queries else []
+        return answers, [job(self.view) for job in jobs]
+
+
+class Views:
+    """Every loaded view of this node."""
+
+    def __init__(
+        self,
+        reader: RecordReader,
+        tails: Tails,
+        new_view: Callable[[], NamespaceView],
+        index_thread: Executor,
+        budget_bytes: int,
+    ) -> None:
+        self._reader = reader
+        self._tails = tails
+        self._new_view = new_view
+        self._index_thread = index_thread
+        self._budget_bytes = budget_bytes
+        self._loaded: dict[str, LoadedView] = {}
+        self._loading: dict[str, asyncio.Task[LoadedView | None]] = {}
+        self._listening: set[int] = set()
+        self._used_bytes = 0
+        self._changed = Pulse()
+
+    # -- for the other use cases
+
+    async def open(self, namespace: Namespace) -> LoadedView | None:
+        """Return the view of a namespace, loading it first if need be; None where there is no such namespace.
+
+        Cost of loading: O(memories), about the cost of fetching them.
+        """
+        view = self._loaded.get(namespace.id)
+        if view is None:
+            task = self._loading.get(namespace.id)
+            if task is None:
+                task = asyncio.create_task(self._load(namespace))
+                self._loading[namespace.id] = task
+                task.add_done_callback(lambda _: self._loading.pop(namespace.id, None))
+            view = await asyncio.shield(task)
+        if view is not None:
+            view.last_used = asyncio.get_running_loop().time()
+        return view
+
+    def peek(self, namespace_id: str) -> LoadedView | None:
+        """Return a view only if it is loaded."""
+        return self._loaded.get(namespace_id)
+
+    async def search(self, view: LoadedView, query: ViewQuery) -> list[Candidate]:
+        """Answer a query from everything that this node knows by now."""
+        future: asyncio.Future[list[Candidate]] = asyncio.get_running_loop().create_future()
+        view.queries.append((query, future))
+        self._visit(view)
+        return await future
+
+    async def ask(self, view: LoadedView, job: Callable[[NamespaceView], T]) -> T:
+        """Run a job on the view, after everything that this node knows by now has been applied."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        view.jobs.append((job, future))
+        self._visit(view)
+        return await future
+
+    def position(self, view: LoadedView) -> Position:
+        """Return how far a visit that starts now sees."""
+        return self._tails[view.partition].position
+
+    async def wait_until(self, view: LoadedView, freshness: Freshness) -> None:
+        """Return once a visit fulfils the requirement; raise ``IndexBehind`` when the deadline comes first."""
+        tail = self._tails[view.partition]
+        wanted = freshness.at_least.get(view.partition)
+        if freshness.fully_consistent:
+            wanted = (await self._reader.store.ends(view.partition)).newest
+        target = wanted.revision if wanted is not None else tail.position.revision
+        try:
+            async with waiting_limit():
+                if wanted is not None:
+                    await self._reach(view, wanted)
+                if freshness.require_vectors:
+                    await self._vectors_up_to(view, target)
+        except TimeoutError:
+            raise IndexBehind(str(view.record.namespace)) from None
+
+    async def close(self) -> None:
+        """Stop visiting and drop every view."""
+        visitors = [view.visitor for view in self._loaded.values() if view.visitor is not None]
+        for task in [*visitors, *self._loading.values()]:
+            task.cancel()
+        await asyncio.gather(*visitors, *self._loading.values(), return_exceptions=True)
+        self._loaded.clear()
+
+    # -- freshness
+
+    async def _reach(self, view: LoadedView, wanted: Position) -> None:
+        tail = self._tails[view.partition]
+        if tail.position.revision < wanted.revision:
+            newest = (await self._reader.store.ends(view.partition)).newest
+            if newest.revision < wanted.revision:
+                raise LogDiverged(view.partition, newest.revision)
+            tail.wake()
+        while tail.position.revision < wanted.revision:
+            await self._changed.after(self._changed.count)
+        await tail.confirm(wanted)
+
+    async def _vectors_up_to(self, view: LoadedView, revision: int) -> None:
+        seen = self._changed.count
+        while await self.ask(view, lambda v: v.has_pending_vectors(revision)):
+            await self._changed.after(seen)
+            seen = self._changed.count
+
+    # -- loading
+
+    async def _load(self, namespace: Namespace) -> LoadedView | None:
+        stored = await self._reader.namespace(namespace)
+        if stored is None:
+            return None
+        partition = self._reader.partition(namespace)
+        tail = self._tails[partition]
+        if partition not in self._listening:
+            self._listening.add(partition)
+            tail.listen(lambda commits: self._on_commits(partition, commits))
+        self._tails.want_vectors(namespace.id, stored.record.profile)
+        while True:
+            start, epoch = await tail.follow(), tail.epoch
+            loaded = LoadedView(stored.record, partition, self._new_view())
+            async for rows in self._rows(namespace, stored.record.profile):
+                await self._on_thread(loaded.view.upsert, rows)
+            try:
+                await self._join_tail(loaded, start)
+            except PositionLost:
+                continue
+            if tail.epoch == epoch:
+                self._weigh(loaded)
+                return loaded
+
+    async def _rows(self, namespace: Namespace, profile: str) -> AsyncIterator[list[Row]]:
+        partition, after = self._reader.partition(namespace), 0
+        while page := await self._reader.store.memory_ids(namespace, after, _LOAD_PAGE):
+            after = page[-1][1]
+            memories = await self._reader.memories(partition, [memory_id for memory_id, _ in page], profile)
+            yield [row_of(memory) for memory in memories if memory is not None]
+
+    async def _join_tail(self, view: LoadedView, start: Position) -> None:
+        tail = self._tails[view.partition]
+        while (commits := tail.since(start.revision)) is None:
+            commits = await read_commits(self._reader.store, start, _LOAD_PAGE, self._tails.profile_of)
+            view.inbox.extend(events_of(commits, view.record.namespace.id))
+            start = commits[-1].position
+        view.inbox.extend(events_of(commits, view.record.namespace.id))
+        self._loaded[view.record.namespace.id] = view
+
+    def _weigh(self, view: LoadedView) -> None:
+        """Account for a view's growth, and drop the least recently used ones while all are over the budget."""
+        self._used_bytes += view.view.size_bytes - view.size_bytes
+        view.size_bytes = view.view.size_bytes
+        if self._used_bytes <= self._budget_bytes:
+            return
+        for other in sorted(self._loaded.values(), key=lambda v: v.last_used):
+            if other is not view and other.visitor is None and self._used_bytes > self._budget_bytes:
+                self._drop(other)
+
+    def _drop(self, view: LoadedView) -> None:
+        if self._loaded.get(view.record.namespace.id) is view:
+            del self._loaded[view.record.namespace.id]
+            self._used_bytes -= view.size_bytes
+            self._tails.want_vectors(view.record.namespace.id, None)
+
+    # -- visiting
+
+    def _on_commits(self, partition: int, commits: Sequence[LogCommit]) -> None:
+        if not commits:
+            for view in [view for view in self._loaded.values() if view.partition == partition]:
+                self._drop(view)
+        for commit in commits:
+            for event in commit.entry.events:
+                view = self._loaded.get(event.namespace.id)
+                if view is not None:
+                    view.inbox.append((commit, event))
+                    if view.visitor is None and len(view.inbox) == 1:
+                        asyncio.get_running_loop().call_later(_IDLE_FLUSH_SECONDS, self._visit, view)
+        self._changed.fire()
+
+    def _visit(self, view: LoadedView) -> None:
+        if view.visitor is None and (view.inbox or view.queries or view.jobs):
+            view.visitor = asyncio.create_task(self._visits(view))
+
+    async def _visits(self, view: LoadedView) -> None:
+        try:
+            while view.inbox or view.queries or view.jobs:
+                events, view.inbox = view.inbox, []
+                queries, view.queries = view.queries, []
+                jobs, view.jobs = view.jobs, []
+                await self._one_visit(view, events, queries, jobs)
+        finally:
+            view.visitor = None
+
+    async def _one_visit(
+        self,
+        view: LoadedView,
+        events: Sequence[tuple[LogCommit, Event]],
+        queries: Sequence[tuple[ViewQuery, asyncio.Future[list[Candidate]]]],
+        jobs: Sequence[tuple[Callable[[NamespaceView], Any], asyncio.Future[Any]]],
+    ) -> None:
+        waiting: list[asyncio.Future[Any]] = [future for _, future in [*queries, *jobs]]
+        try:
+            answers, results = await self._on_thread(
+                view.visit, events, [query for query, _ in queries], [job for job, _ in jobs]
+            )
+        except Exception as error:  # whoever asked gets it; a visitor must not die with requests unanswered
+            self._drop(view)
+            for future in waiting:
+                if not future.done():
+                    future.set_exception(error)
+            return
+        for future, result in zip(waiting, [*answers, *results], strict=True):
+            if not future.done():
+                future.set_result(result)
+        if events and view.record.namespace.id in self._loaded:
+            self._weigh(view)
+            self._changed.fire()
+
+    async def _on_thread(self, function: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._index_thread, function, *arguments)
+
+
+def events_of(commits: Sequence[LogCommit], namespace_id: str) -> list[tuple[LogCommit, Event]]:
+    """Return the events of one namespace, each with its commit."""
+    return [
+        (commit, event)
+        for commit in commits
+        for event in commit.entry.events
+        if event.namespace.id == namespace_id
+    ]
