@@ -80,7 +80,7 @@ class Attachment(_message.Message):
     def __init__(self, uri: _Optional[str] = ..., media_type: _Optional[str] = ..., title: _Optional[str] = ...) -> None: ...
 
 class Claim(_message.Message):
-    __slots__ = ("speaker", "agent", "channel", "confidence", "event_time", "source", "version", "revision")
+    __slots__ = ("speaker", "agent", "channel", "confidence", "event_time", "source", "version", "sequence")
     SPEAKER_FIELD_NUMBER: _ClassVar[int]
     AGENT_FIELD_NUMBER: _ClassVar[int]
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
@@ -88,7 +88,7 @@ class Claim(_message.Message):
     EVENT_TIME_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
-    REVISION_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     speaker: str
     agent: str
     channel: Channel
@@ -96,8 +96,8 @@ class Claim(_message.Message):
     event_time: _timestamp_pb2.Timestamp
     source: str
     version: int
-    revision: int
-    def __init__(self, speaker: _Optional[str] = ..., agent: _Optional[str] = ..., channel: _Optional[_Union[Channel, str]] = ..., confidence: _Optional[float] = ..., event_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., source: _Optional[str] = ..., version: _Optional[int] = ..., revision: _Optional[int] = ...) -> None: ...
+    sequence: int
+    def __init__(self, speaker: _Optional[str] = ..., agent: _Optional[str] = ..., channel: _Optional[_Union[Channel, str]] = ..., confidence: _Optional[float] = ..., event_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., source: _Optional[str] = ..., version: _Optional[int] = ..., sequence: _Optional[int] = ...) -> None: ...
 
 class Memory(_message.Message):
     __slots__ = ("name", "type", "text", "subject", "value", "cardinality", "aliases", "tags", "attributes", "about", "language", "attachments", "vector", "confidence", "effective_confidence", "importance", "explicit", "pinned", "claims", "event_time", "create_time", "update_time", "expire_time", "state", "version", "supersedes", "superseded_by", "conflict", "etag", "subject_derived", "revision", "vector_pending")
