@@ -1,0 +1,57 @@
+"""The Python client of Hindsight Bus, the memory that several agents share.
+
+``hbus.connect`` is for threads, ``hbus.aio.connect`` for asyncio; both speak the contract ``hbus.v1``::
+
+    with hbus.connect("127.0.0.1:50051", agent="support") as bus:
+        bus.write("user:zhangsan:facts", "用户偏好用表格展示对比数据", subject="preference.presentation")
+        for hit in bus.search("user:zhangsan:facts", "对比数据该怎么展示?").hits:
+            print(hit.score, hit.memory.text)
+"""
+
+from hbus import aio, errors
+from hbus.backoff import NO_RETRY, Backoff
+from hbus.client import Client, connect
+from hbus.errors import HbusError
+from hbus.pipeline import Outcome, Published
+from hbus.requests import new_request_id
+from hbus.requests import write as write_request
+from hbus.subscription import Subscription
+from hbus.v1.conflict_pb2 import Conflict, ConflictState, ResolutionAction
+from hbus.v1.event_pb2 import Event, EventKind
+from hbus.v1.memory_pb2 import Attachment, Cardinality, Channel, Memory, MemoryState, MemoryType
+from hbus.v1.memory_service_pb2 import Decision, SearchHit, WriteMemoryRequest, WriteMemoryResponse
+from hbus.v1.namespace_pb2 import ConflictPolicy, RankingWeights
+from hbus.values import label
+
+__all__ = [
+    "NO_RETRY",
+    "Attachment",
+    "Backoff",
+    "Cardinality",
+    "Channel",
+    "Client",
+    "Conflict",
+    "ConflictPolicy",
+    "ConflictState",
+    "Decision",
+    "Event",
+    "EventKind",
+    "HbusError",
+    "Memory",
+    "MemoryState",
+    "MemoryType",
+    "Outcome",
+    "Published",
+    "RankingWeights",
+    "ResolutionAction",
+    "SearchHit",
+    "Subscription",
+    "WriteMemoryRequest",
+    "WriteMemoryResponse",
+    "aio",
+    "connect",
+    "errors",
+    "label",
+    "new_request_id",
+    "write_request",
+]

@@ -1,0 +1,6 @@
+"""The client for asyncio: the same calls as ``hbus.Client``, awaited."""
+
+from hbus.aio.client import Client, connect
+from hbus.aio.subscription import Subscription
+
+__all__ = ["Client", "Subscription", "connect"]
