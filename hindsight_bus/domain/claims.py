@@ -3,9 +3,6 @@
 Each function takes a ``SubjectRecord`` and returns a ``Change``: the record with its new set of claims, and the
 memories that lost their last claim. ``settling.resettle`` then decides where the memories of the new set stand. Pure:
 ids, times and version numbers come in as arguments.
-
-Two invariants hold between changes. Claims with equal statements (after merges) carry one ``memory_id``, and no other
-claim does: a group is a memory. A speaker has one claim, or one a statement where the cardinality is MANY.
 """
 
 from __future__ import annotations
@@ -14,11 +11,24 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from hindsight_bus.domain.errors import SubjectFull, SupersedesIncomplete
+from hindsight_bus.domain.claim_set import (
+    Moved,
+    enter,
+    finish,
+    is_many,
+    map_meanings,
+    meaning_of,
+    move,
+    order,
+    part_meanings,
+    rivals_of,
+    saying,
+    with_claims,
+    without,
+)
+from hindsight_bus.domain.errors import SupersedesIncomplete
 from hindsight_bus.domain.memory import Claim
 from hindsight_bus.domain.records import SubjectRecord
-
-MAX_CLAIMS = 64
 
 
 class Assertion(Enum):
@@ -31,22 +41,14 @@ class Assertion(Enum):
     DUPLICATE = "duplicate"
     """Its speaker says it already; nothing changed, not even the record's sequence."""
     RESTATED = "restated"
-    """Its speaker says it already, with another confidence or an earlier event time, or it was archived."""
+    """Its speaker says it already; the confidence, the event time or the cardinality is new, or it was archived."""
     STALE = "stale"
     """Its speaker has said otherwise since; it never enters the set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
-    """A claim that went from one memory to another; its wording needs a copy under the new memory and version."""
-
-    before: Claim
-    after: Claim
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A changed set of claims, not settled yet."""
+    """A changed set of claims, not settled yet; its sequence grew by one."""
 
     record: SubjectRecord
     superseded: dict[str, str] = field(default_factory=dict)
@@ -79,8 +81,7 @@ def memory_with(record: SubjectRecord, statement: str) -> str | None:
 
     The caller asks first, so that the claim can carry the next version number of that memory.
     """
-    meaning = _meaning(record, statement)
-    return next((c.memory_id for c in record.claims if _meaning(record, c.statement) == meaning), None)
+    return next((claim.memory_id for claim in saying(record, statement)), None)
 
 
 def claims_of(record: SubjectRecord, memory_ids: Collection[str]) -> tuple[Claim, ...]:
@@ -92,11 +93,6 @@ def sole_speaker(record: SubjectRecord, memory_id: str) -> str | None:
     """Return the memory's speaker if it has just one claim in the set, else None."""
     speakers = {c.speaker for c in record.claims if c.memory_id == memory_id}
     return speakers.pop() if len(speakers) == 1 else None
-
-
-def is_many(record: SubjectRecord) -> bool:
-    """Tell whether statements on the subject stand side by side: a claim says so, or a resolution."""
-    return record.keep_all or any(c.many for c in record.claims)
 
 
 # --- saying something ----------------------------------------------------------------------------------------------
@@ -116,14 +112,14 @@ def assert_claim(record: SubjectRecord, claim: Claim, *, is_timed: bool) -> Asse
     """
     joined = memory_with(record, claim.statement)
     claim = _numbered(record, claim, joined)
-    rival = max(_rivals(record, claim), key=_order, default=None)
+    rival = max(rivals_of(record, claim), key=order, default=None)
     if rival and rival.memory_id == joined and not _is_news(record, rival, claim, is_timed):
         return Asserted(record=record, assertion=Assertion.DUPLICATE, claim=rival)
-    if rival and _order(rival) > _order(claim):
+    if rival and order(rival) > order(claim):
         superseded = {} if joined else {claim.memory_id: rival.memory_id}
         counted = replace(record, sequence=claim.sequence)
         return Asserted(record=counted, superseded=superseded, assertion=Assertion.STALE, claim=claim)
-    return _asserted(record, _enter(record, claim), claim)
+    return _asserted(record, enter(record, claim), claim)
 
 
 def update_claim(record: SubjectRecord, claim: Claim, supersedes: Collection[str]) -> Asserted:
@@ -140,7 +136,7 @@ def update_claim(record: SubjectRecord, claim: Claim, supersedes: Collection[str
         raise SupersedesIncomplete(missing)
     claim = _numbered(record, claim, joined)
     kept = (c for c in record.claims if c.memory_id == joined and c.speaker != claim.speaker)
-    return _asserted(record, _with_claims(record, [*kept, claim]), claim)
+    return _asserted(record, with_claims(record, [*kept, claim]), claim)
 
 
 def revise_claim(record: SubjectRecord, claim: Claim) -> Asserted:
@@ -149,11 +145,11 @@ def revise_claim(record: SubjectRecord, claim: Claim) -> Asserted:
     Where another memory in the set says the new statement already, the claim joins that, and the old memory is
     superseded by it. The answer is RESTATED, or then CORROBORATED.
     """
-    rest = _without(record, {claim.memory_id})
+    rest = without(record, {claim.memory_id})
     claim = _numbered(record, claim, memory_with(rest, claim.statement))
-    rivals = _rivals(rest, claim)
+    rivals = rivals_of(rest, claim)
     kept = (c for c in rest.claims if c not in rivals)
-    return _asserted(record, _with_claims(record, [*kept, claim]), claim)
+    return _asserted(record, with_claims(record, [*kept, claim]), claim)
 
 
 def _asserted(before: SubjectRecord, after: SubjectRecord, claim: Claim) -> Asserted:
@@ -162,7 +158,9 @@ def _asserted(before: SubjectRecord, after: SubjectRecord, claim: Claim) -> Asse
         assertion = Assertion.RESTATED
     else:
         assertion = Assertion.CORROBORATED if speakers else Assertion.NEW
-    record, superseded = _finish(before, unarchive(after, claim.memory_id), claim.memory_id)
+    record, superseded = finish(
+        before, replace(after, archived=_unmarked(before, claim.memory_id)), claim.memory_id
+    )
     return Asserted(record=record, superseded=superseded, assertion=assertion, claim=claim)
 
 
@@ -183,6 +181,7 @@ def _is_news(record: SubjectRecord, held: Claim, claim: Claim, is_timed: bool) -
     return (
         claim.confidence != held.confidence
         or (is_timed and claim.event_time_ms > held.event_time_ms)
+        or (claim.many and not held.many)
         or held.memory_id in record.archived
     )
 
@@ -192,7 +191,7 @@ def _is_news(record: SubjectRecord, held: Claim, claim: Claim, is_timed: bool) -
 
 def cover(record: SubjectRecord, memory_ids: Collection[str], by: str) -> Change:
     """Cover every claim of the memories in favour of memory ``by``, which may belong to another subject."""
-    changed, superseded = _finish(record, _without(record, set(memory_ids) - {by}), by)
+    changed, superseded = finish(record, without(record, set(memory_ids) - {by}), by)
     return Change(record=changed, superseded=superseded)
 
 
@@ -201,7 +200,7 @@ def withdraw(record: SubjectRecord, memory_id: str) -> Change:
 
     Nothing replaces it. ``claims`` of the change are those taken out.
     """
-    changed, _ = _finish(record, _without(record, {memory_id}), "")
+    changed, _ = finish(record, without(record, {memory_id}), "")
     return Change(record=changed, claims=claims_of(record, {memory_id}))
 
 
@@ -223,17 +222,18 @@ def reinstate(record: SubjectRecord, memory_id: str, claims: Sequence[Claim], *,
     Raises:
         SubjectFull: The set would have more than 64 claims.
     """
-    returning = [replace(claim, memory_id=memory_id) for claim in claims]
-    split = _unmerged(record, returning)
-    after, moved = _move(split, _saying(split, returning[-1].statement), memory_id, next_version)
-    for claim in sorted(returning, key=_order):
-        after = _enter(after, claim)
-    changed, superseded = _finish(record, after, memory_id)
+    parted = part_meanings(record, claims)
+    meaning = meaning_of(parted, claims[-1].statement)
+    after, moved = move(parted, saying(parted, meaning), memory_id, next_version)
+    latest = {c.speaker: c for c in claims if meaning_of(parted, c.statement) == meaning}
+    for claim in latest.values():
+        after = enter(after, replace(claim, memory_id=memory_id))
+    changed, superseded = finish(record, after, memory_id)
     present = claims_of(changed, {memory_id})
     if not present:
-        latest = max((r for c in returning for r in _rivals(after, c)), key=_order)
-        superseded = {**superseded, memory_id: latest.memory_id}
-    origins = {(c.speaker, c.sequence) for c in returning}
+        successor = max((r for claim in latest.values() for r in rivals_of(after, claim)), key=order)
+        superseded |= {memory_id: successor.memory_id}
+    origins = {(claim.speaker, claim.sequence) for claim in latest.values()}
     return Change(
         record=changed,
         superseded=superseded,
@@ -242,14 +242,24 @@ def reinstate(record: SubjectRecord, memory_id: str, claims: Sequence[Claim], *,
     )
 
 
-def archive(record: SubjectRecord, memory_id: str) -> SubjectRecord:
-    """Mark a memory as archived: its claims stay in the set, its state is ARCHIVED wherever it would stand."""
-    return replace(unarchive(record, memory_id), archived=(*unarchive(record, memory_id).archived, memory_id))
+def archive(record: SubjectRecord, memory_id: str) -> Change:
+    """Mark a memory as archived: its claims stay in the set, its state is ARCHIVED wherever it would stand.
+
+    The mark goes when the memory leaves the set, or when anybody says the same again.
+    """
+    marked = (*_unmarked(record, memory_id), memory_id)
+    changed, _ = finish(record, replace(record, archived=marked), "")
+    return Change(record=changed)
 
 
-def unarchive(record: SubjectRecord, memory_id: str) -> SubjectRecord:
-    """Take the mark of ``archive`` away."""
-    return replace(record, archived=tuple(other for other in record.archived if other != memory_id))
+def unarchive(record: SubjectRecord, memory_id: str) -> Change:
+    """Take the mark of ``archive`` away: the memory stands where the rules say."""
+    changed, _ = finish(record, replace(record, archived=_unmarked(record, memory_id)), "")
+    return Change(record=changed)
+
+
+def _unmarked(record: SubjectRecord, memory_id: str) -> tuple[str, ...]:
+    return tuple(other for other in record.archived if other != memory_id)
 
 
 # --- deciding ------------------------------------------------------------------------------------------------------
@@ -257,14 +267,14 @@ def unarchive(record: SubjectRecord, memory_id: str) -> SubjectRecord:
 
 def choose(record: SubjectRecord, memory_id: str) -> Change:
     """Decide for a memory in the set: it covers every other claim, and no later claim alone will override it."""
-    only = _with_claims(record, claims_of(record, {memory_id}))
-    changed, superseded = _finish(record, replace(only, chosen=memory_id), memory_id)
+    only = with_claims(record, claims_of(record, {memory_id}))
+    changed, superseded = finish(record, replace(only, chosen=memory_id), memory_id)
     return Change(record=changed, superseded=superseded)
 
 
 def keep_all(record: SubjectRecord) -> Change:
     """Decide that every statement holds: the subject has cardinality MANY from now on."""
-    changed, _ = _finish(record, replace(record, keep_all=True), "")
+    changed, _ = finish(record, replace(record, keep_all=True), "")
     return Change(record=changed)
 
 
@@ -284,103 +294,12 @@ def merge(record: SubjectRecord, into: str, claims: Collection[Claim], *, next_v
     Raises:
         SubjectFull: The set would have more than 64 claims.
     """
-    meaning = _meaning(record, claims_of(record, {into})[0].statement)
-    after = _merged(record, {c.statement for c in claims}, meaning)
-    after, moved = _move(after, claims, into, next_version)
-    changed, _ = _finish(record, after, into)
+    meaning = meaning_of(record, claims_of(record, {into})[0].statement)
+    said = {c.statement for c in claims} | {meaning_of(record, c.statement) for c in claims}
+    after, moved = move(map_meanings(record, said, meaning), claims, into, next_version)
+    changed, superseded = finish(record, after, into)
     return Change(
         record=changed,
-        superseded={claim.memory_id: into for claim in claims},
+        superseded=superseded | {claim.memory_id: into for claim in claims},
         moved=tuple(m for m in moved if m.after in changed.claims),
-    )
-
-
-# --- how sets of claims change -------------------------------------------------------------------------------------
-
-
-def _order(claim: Claim) -> tuple[int, int]:
-    """Sort key: what is latest."""
-    return (claim.event_time_ms, claim.sequence)
-
-
-def _meaning(record: SubjectRecord, statement: str) -> str:
-    """Return the statement that stands for ``statement`` after merges."""
-    return dict(record.merged).get(statement, statement)
-
-
-def _saying(record: SubjectRecord, statement: str) -> tuple[Claim, ...]:
-    meaning = _meaning(record, statement)
-    return tuple(c for c in record.claims if _meaning(record, c.statement) == meaning)
-
-
-def _rivals(record: SubjectRecord, claim: Claim) -> list[Claim]:
-    """Return the claims of the same speaker that cannot stand beside ``claim``."""
-    own = [c for c in record.claims if c.speaker == claim.speaker]
-    if claim.many or is_many(record):
-        return [c for c in own if _meaning(record, c.statement) == _meaning(record, claim.statement)]
-    return own
-
-
-def _enter(record: SubjectRecord, claim: Claim) -> SubjectRecord:
-    """Return the record with ``claim`` in place of its rivals, or as it was if one of them is later."""
-    rivals = _rivals(record, claim)
-    if any(_order(rival) > _order(claim) for rival in rivals):
-        return record
-    kept = [c for c in record.claims if c not in rivals]
-    return _with_claims(record, [*kept, replace(claim, many=claim.many or is_many(record))])
-
-
-def _with_claims(record: SubjectRecord, claims: Iterable[Claim]) -> SubjectRecord:
-    return replace(record, claims=tuple(sorted(claims, key=lambda c: (c.sequence, c.speaker))))
-
-
-def _without(record: SubjectRecord, memory_ids: Collection[str]) -> SubjectRecord:
-    return _with_claims(record, (c for c in record.claims if c.memory_id not in memory_ids))
-
-
-def _move(
-    record: SubjectRecord, claims: Iterable[Claim], memory_id: str, next_version: int
-) -> tuple[SubjectRecord, tuple[Moved, ...]]:
-    """Return the record with the claims under ``memory_id``, their versions numbered from ``next_version``."""
-    moved = tuple(
-        Moved(before=claim, after=replace(claim, memory_id=memory_id, version=version))
-        for version, claim in enumerate(claims, next_version)
-    )
-    after = _without(record, {move.before.memory_id for move in moved})
-    for move in moved:
-        after = _enter(after, move.after)
-    return after, moved
-
-
-def _merged(record: SubjectRecord, statements: set[str], meaning: str) -> SubjectRecord:
-    """Return the record in which the statements, and what was merged into them, have another meaning."""
-    pairs = {said: meaning if meant in statements else meant for said, meant in record.merged}
-    pairs |= dict.fromkeys(statements, meaning)
-    pairs.pop(meaning, None)
-    return replace(record, merged=tuple(sorted(pairs.items())))
-
-
-def _unmerged(record: SubjectRecord, claims: Sequence[Claim]) -> SubjectRecord:
-    """Return the record in which what a memory says means what it said first."""
-    said = {c.statement for c in claims}
-    pairs = {other: meant for other, meant in record.merged if other not in said}
-    pairs |= {other: claims[0].statement for other, _ in record.merged if other in said}
-    pairs.pop(claims[0].statement, None)
-    return replace(record, merged=tuple(sorted(pairs.items())))
-
-
-def _finish(before: SubjectRecord, after: SubjectRecord, by: str) -> tuple[SubjectRecord, dict[str, str]]:
-    """Count the change; return the record and the memories that lost their last claim, each with its replacement."""
-    if len(after.claims) > max(MAX_CLAIMS, len(before.claims)):
-        raise SubjectFull(before.subject, MAX_CLAIMS)
-    present = {c.memory_id for c in after.claims}
-    gone = {c.memory_id for c in before.claims} - present
-    return (
-        replace(
-            after,
-            sequence=before.sequence + 1,
-            archived=tuple(memory_id for memory_id in after.archived if memory_id in present),
-            chosen="" if by and after.chosen in gone else after.chosen,
-        ),
-        dict.fromkeys(sorted(gone), by),
     )

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from hindsight_bus.domain.claim_set import is_many
 from hindsight_bus.domain.events import EventKind
 from hindsight_bus.domain.memory import Claim, MemoryState
 from hindsight_bus.domain.names import digest
@@ -219,8 +220,7 @@ def _closing_state(record: SubjectRecord) -> ConflictState:
     """Return SETTLED where two sides are still claimed, so that evidence chose between them; else MOOT."""
     present = {c.memory_id for c in record.claims}
     sides = [m for m, s in record.standings.items() if s.state is MemoryState.CONTESTED and m in present]
-    many = record.keep_all or any(c.many for c in record.claims)
-    return ConflictState.SETTLED if len(sides) > 1 and not many else ConflictState.MOOT
+    return ConflictState.SETTLED if len(sides) > 1 and not is_many(record) else ConflictState.MOOT
 
 
 _KIND_OF_STATE = {
