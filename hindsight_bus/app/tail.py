@@ -8,6 +8,7 @@ newest commits are kept decoded in a ring bounded by bytes; whoever falls behind
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -177,8 +178,8 @@ class PartitionTail:
                 self.is_following = True
         return self.position
 
-    def since(self, revision: int) -> list[LogCommit] | None:
-        """Return the commits after ``revision`` that the ring holds; None when it does not reach back that far.
+    def since(self, revision: int, limit: int = sys.maxsize) -> list[LogCommit] | None:
+        """Return at most ``limit`` commits after ``revision`` from the ring; None when it does not reach back that far.
 
         Cost: O(commits returned).
         """
@@ -186,7 +187,7 @@ class PartitionTail:
             return []
         if revision + 1 not in self._ring:
             return None
-        return [self._ring[r] for r in range(revision + 1, self.position.revision + 1)]
+        return [self._ring[r] for r in range(revision + 1, min(self.position.revision, revision + limit) + 1)]
 
     def offer(self, commit: LogCommit) -> bool:
         """Take a commit of this node, if it is the very next one; else it will be read from the log."""

@@ -1,0 +1,221 @@
+"""Searching: one question over shared and private namespaces, answered from views and read back from the store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from hindsight_bus.app.caller import Caller
+from hindsight_bus.app.freshness import Freshness
+from hindsight_bus.app.policies import PolicyBook
+from hindsight_bus.app.records import RecordReader, StoredMemory
+from hindsight_bus.app.served import ServedNotes
+from hindsight_bus.app.views import LoadedView, Views
+from hindsight_bus.domain.errors import EmbedderUnavailable, InvalidField, ProfileMismatch
+from hindsight_bus.domain.memory import Memory, MemoryState
+from hindsight_bus.domain.names import Namespace, owner_id, partition_of
+from hindsight_bus.domain.policy import RankingWeights
+from hindsight_bus.domain.position import Positions
+from hindsight_bus.domain.query import Filter
+from hindsight_bus.domain.records import NamespaceRecord
+from hindsight_bus.ports import Candidate, Embedder, Vectors, ViewQuery
+
+DEFAULT_TOP_K = 5
+MAX_NAMESPACES = 32
+_OVERFETCH = 4
+"""Extra candidates a view is asked for, so that a hit that has just left can be made good."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """One question. Empty ``query`` and no ``vector``: by filter alone."""
+
+    namespaces: tuple[Namespace, ...]
+    query: str
+    top_k: int
+    vector: Vectors | None
+    as_agent: str
+    for_user: str
+    filter: Filter
+    freshness: Freshness
+    weights: RankingWeights | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One memory found, with the other sides of its open conflict."""
+
+    memory: Memory
+    candidate: Candidate
+    rivals: tuple[Memory, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer:
+    """Hits, best first, and the state of the store that they reflect."""
+
+    hits: list[Hit]
+    positions: Positions
+    dense_skipped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    view: LoadedView
+    shared: bool
+    candidate: Candidate
+
+
+class Searcher:
+    """Answers searches."""
+
+    def __init__(
+        self, reader: RecordReader, views: Views, policies: PolicyBook, embedder: Embedder, served: ServedNotes
+    ) -> None:
+        self._reader = reader
+        self._views = views
+        self._policies = policies
+        self._embedder = embedder
+        self._served = served
+
+    async def search(self, caller: Caller, request: SearchRequest) -> SearchAnswer:
+        """Return the best memories over all namespaces asked for, each subject shown once, shared ones first."""
+        namespaces = await self._namespaces(caller.tenant, request)
+        views = [v for v in await asyncio.gather(*map(self._views.open, namespaces)) if v is not None]
+        for view in views:
+            await self._views.wait_until(view, request.freshness)
+        vector, dense_skipped = await self._query_vector(views, request)
+        positions = Positions(self._views.position(view) for view in views)
+        found = await asyncio.gather(*(self._in_view(view, request, vector) for view in views))
+        best = _merge([item for items in found for item in items], request.top_k + _OVERFETCH)
+        hits = await self._read_back(best, request)
+        if caller.agent:
+            self._served.note(caller.agent, [hit.memory for hit in hits])
+        return SearchAnswer(hits, positions, dense_skipped)
+
+    # -- where to look
+
+    async def _namespaces(self, tenant: str, request: SearchRequest) -> list[Namespace]:
+        named = list(request.namespaces)
+        for scope, owner in (("user", request.for_user), ("agent", request.as_agent)):
+            if owner:
+                named += await self._of_owner(tenant, scope, owner)
+        unique = list(dict.fromkeys(named))
+        if len(unique) > MAX_NAMESPACES:
+            raise InvalidField("namespaces", f"{len(unique)} namespaces, at most {MAX_NAMESPACES}")
+        return unique
+
+    async def _of_owner(self, tenant: str, scope: str, owner: str) -> list[Namespace]:
+        owned = owner_id(tenant, scope, owner)
+        partition = partition_of(owned, self._reader.store.partitions)
+        ids = await self._reader.store.owner_namespaces(partition, owned)
+        stored = await self._reader.many(partition, NamespaceRecord, [(namespace_id,) for namespace_id in ids])
+        return [s.record.namespace for s in stored if s is not None]
+
+    # -- what to look for
+
+    async def _query_vector(
+        self, views: Sequence[LoadedView], request: SearchRequest
+    ) -> tuple[Vectors | None, bool]:
+        if request.vector is not None:
+            for view in views:
+                _check_dimension(view.record, len(request.vector))
+            return request.vector, False
+        if not request.query or not views:
+            return None, False
+        own = [view for view in views if not view.record.profile.startswith("external(")]
+        for view in own:
+            if view.record.profile != self._embedder.profile:
+                raise ProfileMismatch(str(view.record.namespace), view.record.profile, self._embedder.profile)
+        if not own:
+            return None, True
+        try:
+            return await self._embedder.embed_query(request.query), False
+        except EmbedderUnavailable:
+            return None, True
+
+    async def _in_view(
+        self, view: LoadedView, request: SearchRequest, vector: Vectors | None
+    ) -> list[_Found]:
+        namespace = view.record.namespace
+        policy = self._policies.in_force(namespace)
+        fits = vector is not None and view.record.dimension in (0, len(vector))
+        query = ViewQuery(
+            text=request.query,
+            vector=vector if fits else None,
+            filter=request.filter,
+            top_k=request.top_k + _OVERFETCH,
+            now_ms=self._reader.store.now_ms(),
+            weights=(request.weights or policy.ranking_weights).normalised(),
+            recency_half_life_days=policy.recency_half_life_days,
+        )
+        candidates = await self._views.search(view, query)
+        return [_Found(view, namespace.is_shared, candidate) for candidate in candidates]
+
+    # -- what to show
+
+    async def _read_back(self, best: Sequence[_Found], request: SearchRequest) -> list[Hit]:
+        stored = await self._memories([(found.view, found.candidate.memory_id) for found in best])
+        hits = [
+            Hit(memory.memory, found.candidate)
+            for found, memory in zip(best, stored, strict=True)
+            if memory is not None and self._still_matches(request.filter, memory)
+        ][: request.top_k]
+        return await self._with_rivals(hits)
+
+    async def _memories(self, wanted: Sequence[tuple[LoadedView, str]]) -> list[StoredMemory | None]:
+        groups: dict[tuple[int, str], list[str]] = {}
+        for view, memory_id in wanted:
+            groups.setdefault((view.partition, view.record.profile), []).append(memory_id)
+        found: dict[str, StoredMemory] = {}
+        for (partition, profile), ids in groups.items():
+            memories = await self._reader.memories(partition, ids, profile)
+            found.update((m.head.record.memory_id, m) for m in memories if m is not None)
+        return [found.get(memory_id) for _, memory_id in wanted]
+
+    def _still_matches(self, filter: Filter, stored: StoredMemory) -> bool:
+        head = stored.head.record
+        return filter.matches(
+            stored.version,
+            head.state,
+            head.effective_confidence,
+            head.agents,
+            stored.head.create_time_ms,
+            self._reader.store.now_ms(),
+        )
+
+    async def _with_rivals(self, hits: Sequence[Hit]) -> list[Hit]:
+        contested = [hit for hit in hits if hit.memory.head.state is MemoryState.CONTESTED]
+        if not contested:
+            return list(hits)
+        rivals = await asyncio.gather(*(self._rivals(hit.memory) for hit in contested))
+        by_name = {hit.memory.name: found for hit, found in zip(contested, rivals, strict=True)}
+        return [replace(hit, rivals=by_name.get(hit.memory.name, ())) for hit in hits]
+
+    async def _rivals(self, memory: Memory) -> tuple[Memory, ...]:
+        namespace, head = memory.namespace, memory.head
+        conflict = await self._reader.conflict(namespace, head.conflict_id)
+        record = await self._reader.namespace(namespace)
+        if conflict is None or record is None:
+            return ()
+        others = [s.memory_id for s in conflict.record.sides if s.memory_id != head.memory_id]
+        partition = self._reader.partition(namespace)
+        stored = await self._reader.memories(partition, others, record.record.profile)
+        return tuple(m.memory for m in stored if m is not None)
+
+
+def _check_dimension(record: NamespaceRecord, dimension: int) -> None:
+    if record.dimension and record.dimension != dimension:
+        raise InvalidField(
+            "vector", f"has {dimension} dimensions, {record.namespace} ({record.profile}) has {record.dimension}"
+        )
+
+
+def _merge(found: Iterable[_Found], limit: int) -> list[_Found]:
+    """Return the best over all views; a subject in shared and private namespaces is shown once, the shared one."""
+    found = list(found)
+    shared_subjects = {f.candidate.subject_key for f in found if f.shared and f.candidate.subject_key}
+    kept = [f for f in found if f.shared or f.candidate.subject_key not in shared_subjects]
+    kept.sort(key=lambda f: (-f.candidate.score, not f.shared, f.candidate.create_revision))
+    return kept[:limit]

@@ -1,0 +1,357 @@
+"""Subscribing: every matching event in order, from any place in the log that is retained.
+
+A subscription pulls: it holds a cursor a partition and nothing else, reads the tail's ring where that reaches back to
+the cursor and the log itself where it does not. A slow subscriber therefore costs no memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from hindsight_bus.app.caller import Caller
+from hindsight_bus.app.pulse import Pulse
+from hindsight_bus.app.records import RecordReader, StoredMemory
+from hindsight_bus.app.tail import LogCommit, Tails, read_commits
+from hindsight_bus.domain.errors import LogDiverged
+from hindsight_bus.domain.events import Entry, Event, EventKind
+from hindsight_bus.domain.memory import Head, Memory, MemoryState, MemoryType, Version
+from hindsight_bus.domain.names import Namespace, Pattern
+from hindsight_bus.domain.position import Position, Positions
+from hindsight_bus.domain.query import Filter
+from hindsight_bus.domain.records import NamespaceRecord
+
+MAX_EVENTS = 200
+_MAX_BATCH_BYTES = 2 << 20
+_CHECKPOINT_SECONDS = 10.0
+_SNAPSHOT_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """Start at what happens from now on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """Start at the oldest event retained."""
+
+
+@dataclass(frozen=True, slots=True)
+class AfterTokens:
+    """Start after what the tokens have seen; partitions that they do not name start now."""
+
+    positions: Positions
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Start with the memories that match now, then what follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """Conditions on events. A memory that matches before or after the event will do."""
+
+    types: frozenset[MemoryType] = frozenset()
+    tags: frozenset[str] = frozenset()
+    min_confidence: float = 0.0
+    kinds: frozenset[EventKind] = frozenset()
+    """Empty: all but INDEXED."""
+    subject_prefix: str = ""
+    not_my_own: bool = False
+
+    def wants(self, event: Event, agent: str) -> bool:
+        """Tell whether kind and author of an event are wanted."""
+        if self.not_my_own and agent and event.agent == agent:
+            return False
+        return event.kind in self.kinds if self.kinds else event.kind is not EventKind.INDEXED
+
+    def matches(self, version: Version | None, confidence: float) -> bool:
+        """Tell whether a memory in one of its versions matches."""
+        return (
+            version is not None
+            and (not self.types or version.type in self.types)
+            and self.tags.issubset(version.tags)
+            and confidence >= self.min_confidence
+            and version.subject.startswith(self.subject_prefix)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WatchRequest:
+    """One subscription."""
+
+    patterns: tuple[Pattern, ...]
+    filter: EventFilter
+    start: Now | Beginning | AfterTokens | Snapshot
+
+
+@dataclass(slots=True, eq=False)
+class WatchEvent:
+    """An event with the memory as it was then; one object for all subscribers."""
+
+    event: Event
+    entry: Entry = field(repr=False)
+    index: int
+    memory: Memory
+    wire: object | None = None
+    """What the transport has made of it: encoded once, sent to many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """The subscription stands; everything after ``positions`` will follow."""
+
+    positions: Positions
+    oldest_revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Events in order, and the resume point after them."""
+
+    events: list[WatchEvent]
+    positions: Positions
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotPart:
+    """Memories that match now."""
+
+    memories: list[Memory]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Nothing new up to ``positions``."""
+
+    positions: Positions
+
+
+Message = Confirmed | Batch | SnapshotPart | Progress
+
+
+class Watcher:
+    """Serves subscriptions."""
+
+    def __init__(self, reader: RecordReader, tails: Tails, checkpoint_seconds: float = _CHECKPOINT_SECONDS) -> None:
+        self._reader = reader
+        self._tails = tails
+        self._checkpoint_seconds = checkpoint_seconds
+
+    async def subscribe(self, caller: Caller, request: WatchRequest) -> AsyncIterator[Message]:
+        """Yield the confirmation, then what was asked for, until the caller closes the generator.
+
+        Raises:
+            RevisionCompacted, LogDiverged: the start, or later the cursor, is not in the log (any more).
+        """
+        subscription = _Subscription(self._reader, self._tails, caller.agent, request)
+        with ExitStack() as stack:
+            yield await subscription.open(stack)
+            if isinstance(request.start, Snapshot):
+                async for part in subscription.snapshot():
+                    yield part
+                yield Progress(subscription.positions())
+            while True:
+                async for _ in subscription.fresh():
+                    yield subscription.take_batch()
+                if not await subscription.news_within(self._checkpoint_seconds):
+                    yield Progress(subscription.positions())
+
+
+class _Subscription:
+    """The cursors of one subscription and what is read at them."""
+
+    def __init__(self, reader: RecordReader, tails: Tails, agent: str, request: WatchRequest) -> None:
+        self._reader = reader
+        self._tails = tails
+        self._agent = agent
+        self._request = request
+        total = reader.store.partitions
+        self._partitions = sorted({p for pattern in request.patterns for p in pattern.partitions(total)})
+        self._matching: dict[str, bool] = {}
+        self._cursors: dict[int, Position] = {}
+        self._epochs: dict[int, int] = {}
+        self._pulse = Pulse()
+        self._seen = 0
+        self._batch: list[WatchEvent] = []
+
+    # -- starting
+
+    async def open(self, stack: ExitStack) -> Confirmed:
+        """Fix the cursors and begin to listen."""
+        for partition in self._partitions:
+            tail = self._tails[partition]
+            stack.callback(tail.listen(self._listener()))
+            await tail.follow()
+            self._epochs[partition] = tail.epoch
+        ends = await asyncio.gather(*(self._reader.store.ends(p) for p in self._partitions))
+        for partition, (newest, trimmed) in zip(self._partitions, ((e.newest, e.trimmed) for e in ends), strict=True):
+            self._cursors[partition] = self._start_in(partition, newest, trimmed)
+        if isinstance(self._request.start, AfterTokens):
+            await asyncio.gather(*(self._confirm(position) for position in self._cursors.values()))
+        return Confirmed(self.positions(), max(end.trimmed.revision + 1 for end in ends))
+
+    def _start_in(self, partition: int, newest: Position, trimmed: Position) -> Position:
+        match self._request.start:
+            case Beginning():
+                return trimmed
+            case AfterTokens(positions) if partition in positions:
+                return positions[partition]
+            case _:
+                return newest
+
+    async def _confirm(self, position: Position) -> None:
+        await read_commits(self._reader.store, position, 1, _no_vectors)
+
+    def _listener(self) -> Callable[[Sequence[LogCommit]], None]:
+        def on_commits(commits: Sequence[LogCommit]) -> None:
+            if not commits or any(self._concerns(e.namespace) for c in commits for e in c.entry.events):
+                self._pulse.fire()
+
+        return on_commits
+
+    # -- the snapshot
+
+    async def snapshot(self) -> AsyncIterator[SnapshotPart]:
+        """Yield every live memory that matches now."""
+        for partition in self._partitions:
+            for namespace, profile in await self._namespaces(partition):
+                after = 0
+                while ids := await self._reader.store.memory_ids(namespace, after, _SNAPSHOT_PAGE):
+                    after = ids[-1][1]
+                    memories = await self._reader.memories(partition, [i for i, _ in ids], profile)
+                    part = [m.memory for m in memories if m is not None and self._in_snapshot(m)]
+                    if part:
+                        yield SnapshotPart(part)
+
+    async def _namespaces(self, partition: int) -> list[tuple[Namespace, str]]:
+        ids = await self._reader.store.namespaces(partition)
+        stored = await self._reader.many(partition, NamespaceRecord, [(namespace_id,) for namespace_id in ids])
+        records = [s.record for s in stored if s is not None]
+        return [(r.namespace, r.profile) for r in records if self._concerns(r.namespace)]
+
+    def _in_snapshot(self, stored: StoredMemory) -> bool:
+        head = stored.head.record
+        now = self._reader.store.now_ms()
+        live = Filter().matches(stored.version, head.state, head.effective_confidence, (), 0, now)
+        return live and self._request.filter.matches(stored.version, head.effective_confidence)
+
+    # -- the tail
+
+    def positions(self) -> Positions:
+        """Return the resume point."""
+        return Positions(self._cursors.values())
+
+    async def fresh(self) -> AsyncIterator[None]:
+        """Read on at every cursor until nothing is new; yield each time that a batch is ready to be taken."""
+        self._seen = self._pulse.count
+        for partition in self._partitions:
+            while await self._advance(partition):
+                if self._batch:
+                    yield
+
+    def take_batch(self) -> Batch:
+        """Return the batch that is ready. Nothing of it is kept here: a reader that is stuck holds no events."""
+        events, self._batch = self._batch, []
+        return Batch(events, self.positions())
+
+    async def news_within(self, seconds: float) -> bool:
+        """Wait for news that may concern this subscription; False if there were none in time."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._pulse.after(self._seen)
+        except TimeoutError:
+            self._skip_foreign()
+            return False
+        return True
+
+    def _skip_foreign(self) -> None:
+        """Move cursors past commits that do not concern this subscription: nothing else came since the last look."""
+        if self._seen == self._pulse.count:
+            for partition in self._partitions:
+                tail = self._tails[partition]
+                if tail.epoch == self._epochs[partition]:
+                    self._cursors[partition] = tail.position
+
+    async def _advance(self, partition: int) -> bool:
+        """Read one batch at a cursor; False when it has reached the end."""
+        tail, cursor = self._tails[partition], self._cursors[partition]
+        if tail.epoch != self._epochs[partition]:
+            raise LogDiverged(partition, tail.position.revision)
+        if cursor.revision >= tail.position.revision:
+            return False
+        commits = tail.since(cursor.revision, MAX_EVENTS)
+        if commits is None:
+            commits = await read_commits(self._reader.store, cursor, MAX_EVENTS, _no_vectors)
+        size = 0
+        for commit in commits:
+            found = self._events(commit)
+            size += commit.size_bytes() if found else 0
+            if self._batch and (len(self._batch) + len(found) > MAX_EVENTS or size > _MAX_BATCH_BYTES):
+                break
+            self._batch += found
+            self._cursors[partition] = commit.position
+        return bool(commits)
+
+    def _events(self, commit: LogCommit) -> list[WatchEvent]:
+        return [
+            watch_event(commit, index)
+            for index, event in enumerate(commit.entry.events)
+            if self._concerns(event.namespace) and self._wants(commit, event)
+        ]
+
+    def _concerns(self, namespace: Namespace) -> bool:
+        known = self._matching.get(namespace.id)
+        if known is None:
+            known = any(pattern.matches(namespace) for pattern in self._request.patterns)
+            if len(self._matching) < 10_000:
+                self._matching[namespace.id] = known
+        return known
+
+    def _wants(self, commit: LogCommit, event: Event) -> bool:
+        filter = self._request.filter
+        if not filter.wants(event, self._agent):
+            return False
+        after = commit.versions.get((event.memory_id, event.version))
+        before = commit.versions.get((event.memory_id, event.version_before))
+        return filter.matches(after, event.confidence_after) or filter.matches(before, event.confidence_before)
+
+
+def _no_vectors(namespace_id: str) -> None:
+    return None
+
+
+def watch_event(commit: LogCommit, index: int) -> WatchEvent:
+    """Return an event with the memory as it was then; made once a commit."""
+    made = commit.rendered.get(index)
+    if not isinstance(made, WatchEvent):
+        event = commit.entry.events[index]
+        made = WatchEvent(event, commit.entry, index, _memory_then(commit, event))
+        commit.rendered[index] = made
+    return made
+
+
+def _memory_then(commit: LogCommit, event: Event) -> Memory:
+    entry = commit.entry
+    version = commit.versions.get((event.memory_id, event.version))
+    if version is None:
+        version = Version(event.namespace, event.memory_id, event.version, event.type, text="")
+    head = Head(
+        namespace=event.namespace,
+        memory_id=event.memory_id,
+        type=event.type,
+        state=event.after,
+        version=event.version,
+        last_version=event.version,
+        effective_confidence=event.confidence_after,
+        subject_key=event.subject_key,
+        conflict_id=event.conflict_id if event.after is MemoryState.CONTESTED else "",
+        superseded_by=event.superseded_by,
+        agents=event.agents,
+    )
+    created = event.create_time_ms or entry.time_ms
+    return Memory(head, version, created, entry.time_ms, entry.revision)
