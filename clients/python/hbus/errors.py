@@ -38,7 +38,8 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import grpc
-from google.rpc import error_details_pb2, status_pb2
+from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
+from google.rpc.status_pb2 import Status
 
 from hbus.v1.common_pb2 import ItemError
 
@@ -291,7 +292,7 @@ def from_rpc(error: grpc.RpcError) -> HbusError:
     """Decode what grpc raised, for threads or for asyncio, with its rich error details."""
     if not isinstance(error, grpc.Call | grpc.aio.AioRpcError):
         return OutcomeUnknown(str(error))
-    status = status_pb2.Status()
+    status = Status()
     for key, value in error.trailing_metadata() or ():
         if key == _DETAILS_KEY and isinstance(value, bytes):
             status.MergeFromString(value)
@@ -305,21 +306,17 @@ def from_item(item: ItemError) -> HbusError:
     return error_class(code, item.reason)(item.message, code=code, reason=item.reason, fields=fields)
 
 
-def _from_status(code: grpc.StatusCode, message: str, status: status_pb2.Status) -> HbusError:
-    info, bad, retry = (
-        error_details_pb2.ErrorInfo(),
-        error_details_pb2.BadRequest(),
-        error_details_pb2.RetryInfo(),
-    )
-    has_retry = False
+def _from_status(code: grpc.StatusCode, message: str, status: Status) -> HbusError:
+    info, bad, retry = ErrorInfo(), BadRequest(), RetryInfo()
     for detail in status.details:
-        has_retry |= detail.Unpack(retry)
-        _ = detail.Unpack(info) or detail.Unpack(bad)
+        _ = detail.Unpack(info) or detail.Unpack(bad) or detail.Unpack(retry)
     return error_class(code, info.reason)(
         message,
         code=code,
         reason=info.reason,
         fields={violation.field: violation.description for violation in bad.field_violations},
         metadata=info.metadata,
-        retry_after_s=retry.retry_delay.ToTimedelta().total_seconds() if has_retry else None,
+        retry_after_s=retry.retry_delay.ToTimedelta().total_seconds()
+        if retry.HasField("retry_delay")
+        else None,
     )
