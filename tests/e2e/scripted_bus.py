@@ -82,7 +82,7 @@ class ScriptedBus(grpc.GenericRpcHandler):
 
     def start(self) -> None:
         """Listen, on the same port each time."""
-        server = grpc.server(ThreadPoolExecutor(8), handlers=(self,))
+        server = grpc.server(ThreadPoolExecutor(8), handlers=[self])
         server.add_insecure_port(self.target)
         server.start()
         self._server = server
@@ -156,7 +156,8 @@ class ScriptedLog:
         yield SubscribeResponse(confirmed=SubscriptionConfirmed(token=_token(at)))
         while context.is_active():
             with self._news:
-                self._news.wait_for(lambda at=at: len(self._commits) > at or not context.is_active(), 1)
+                if len(self._commits) <= at and context.is_active():
+                    self._news.wait(1)
                 taken = self._commits[at : at + 3]
             at += len(taken)
             self.cut()

@@ -54,7 +54,8 @@ def connect(request: pytest.FixtureRequest, bus: ScriptedBus, monkeypatch: pytes
         monkeypatch.setattr(f"{module}.STREAM_BACKOFF", QUICK)
 
     def make(**options: Any) -> Any:
-        options = {"agent": "support", "backoff": QUICK} | options
+        options.setdefault("agent", "support")
+        options.setdefault("backoff", QUICK)
         if request.param == "asyncio":
             return hbus.aio.connect(bus.target, **options)
         return Threaded(hbus.connect(bus.target, **options))
