@@ -1,0 +1,109 @@
+"""What memories are about: the subjects, aliases and tags that a query may name outright."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hindsight_bus.adapters.index.analysis import Analyzer
+from hindsight_bus.adapters.index.postings import Postings
+from hindsight_bus.domain.language import fold
+from hindsight_bus.domain.memory import Version
+
+_NAME_WEIGHT = 1.0
+_TAG_WEIGHT = 0.5
+_LONGEST_NAME = 4
+"""Terms of the longest name that is recognised within a query."""
+
+
+class SubjectIndex:
+    """Finds the slots whose subject's last part, alias or tag stands in a query, word for word."""
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        self._analyzer = analyzer
+        self._names = Postings()
+        self._tags = Postings()
+
+    @property
+    def postings(self) -> tuple[Postings, Postings]:
+        """Names and tags."""
+        return self._names, self._tags
+
+    def add(self, slot: int, version: Version) -> None:
+        """Enter a version's names."""
+        self._names.add(slot, self._keys(surfaces(version)))
+        self._tags.add(slot, self._keys(version.tags))
+
+    def remove(self, slot: int, version: Version) -> None:
+        """Take out what ``add`` entered for the same version."""
+        self._names.remove(slot, self._keys(surfaces(version)))
+        self._tags.remove(slot, self._keys(version.tags))
+
+    def scores(self, terms: Sequence[str], slots: int) -> NDArray[np.float64]:
+        """Return for every slot below ``slots`` how well the query's terms name it: 1 by name, 0.5 by tag, 0 not."""
+        scores = np.zeros(slots)
+        keys = list(_phrases(terms))
+        for postings, weight in ((self._tags, _TAG_WEIGHT), (self._names, _NAME_WEIGHT)):
+            for key in keys:
+                if key in postings:
+                    scores[postings.slots(key)] = weight
+        return scores
+
+    def _keys(self, names: Iterable[str]) -> dict[str, int]:
+        keys = (" ".join(self._analyzer.terms(name)) for name in names)
+        return {key: 1 for key in keys if key}
+
+
+class KnownSubjects:
+    """Surface form -> subject, over live memories; of several, the one of most memories, then the first by name."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, dict[str, int]] = {}
+        self._chosen: dict[str, str] = {}
+
+    @property
+    def chosen(self) -> Mapping[str, str]:
+        """The mapping as it stands; it follows later changes."""
+        return MappingProxyType(self._chosen)
+
+    def add(self, version: Version) -> None:
+        """Count a live memory in."""
+        for form in _forms(version):
+            counts = self._counts.setdefault(form, {})
+            counts[version.subject] = counts.get(version.subject, 0) + 1
+            self._choose(form)
+
+    def remove(self, version: Version) -> None:
+        """Count a memory out that was counted in."""
+        for form in _forms(version):
+            counts = self._counts[form]
+            counts[version.subject] -= 1
+            if not counts[version.subject]:
+                del counts[version.subject]
+            self._choose(form)
+
+    def _choose(self, form: str) -> None:
+        counts = self._counts[form]
+        if counts:
+            self._chosen[form] = min(counts, key=lambda subject: (-counts[subject], subject))
+        else:
+            del self._counts[form], self._chosen[form]
+
+
+def surfaces(version: Version) -> tuple[str, ...]:
+    """Return the forms that name a memory's subject: its last part, as words, and the aliases."""
+    last = version.subject.rpartition(".")[2].replace("_", " ")
+    return (last, *version.aliases) if last else version.aliases
+
+
+def _forms(version: Version) -> set[str]:
+    return {fold(surface) for surface in surfaces(version)} if version.subject else set()
+
+
+def _phrases(terms: Sequence[str]) -> Iterator[str]:
+    for length in range(1, _LONGEST_NAME + 1):
+        for start in range(len(terms) - length + 1):
+            yield " ".join(terms[start : start + length])

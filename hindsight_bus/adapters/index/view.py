@@ -1,0 +1,218 @@
+"""A namespace in memory: rows, columns, vectors and words, and the search over them."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from hindsight_bus.adapters.index import search as searching
+from hindsight_bus.adapters.index.analysis import Analyzer
+from hindsight_bus.adapters.index.columns import Columns, Mask
+from hindsight_bus.adapters.index.dense import DenseIndex
+from hindsight_bus.adapters.index.lexical import LexicalIndex
+from hindsight_bus.adapters.index.postings import MAX_SLOTS, counts_of, slots_of
+from hindsight_bus.adapters.index.subjects import KnownSubjects, SubjectIndex
+from hindsight_bus.domain.memory import MemoryState, MemoryType, Version
+from hindsight_bus.domain.query import Filter
+from hindsight_bus.ports import Candidate, Row, Vectors, ViewQuery, ViewStats
+
+_SMALLEST = 64
+_ROW_BYTES = 1000
+"""A row with its version, ids and numbers, without text and vector."""
+
+
+class View:
+    """An in-memory index over one namespace; see ``ports.NamespaceView``.
+
+    A row keeps its slot until it is removed; freed slots are used again. ``background`` is the cosine that unrelated
+    texts have in the namespace's embedding profile, 0 where unknown.
+    """
+
+    def __init__(self, analyzer: Analyzer, background: float = 0.0) -> None:
+        self._analyzer = analyzer
+        self._rows: list[Row | None] = []
+        self._slots: dict[str, int] = {}
+        self._free: list[int] = []
+        self._row_bytes = 0
+        self._columns = Columns()
+        self._dense = DenseIndex()
+        self._lexical = LexicalIndex()
+        self._subjects = SubjectIndex(analyzer)
+        self._known = KnownSubjects()
+        self._indexes = searching.Indexes(
+            self._rows, self._columns, self._dense, self._lexical, self._subjects, analyzer, background
+        )
+
+    @property
+    def size_bytes(self) -> int:
+        """Estimated memory held; O(1)."""
+        postings = sum(each.size_bytes for each in (self._lexical.postings, *self._subjects.postings))
+        return self._row_bytes + self._columns.size_bytes + self._dense.size_bytes + postings
+
+    @property
+    def dimension(self) -> int:
+        """Dimension of the vectors held; 0 while there are none."""
+        return self._dense.dimension
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def get(self, memory_id: str) -> Row | None:
+        """Return the row of a memory."""
+        slot = self._slots.get(memory_id)
+        return None if slot is None else self._rows[slot]
+
+    def upsert(self, rows: Iterable[Row]) -> None:
+        """Insert or replace rows by memory id, the last one where an id comes twice; O(1) a row.
+
+        ``ValueError`` where a vector is not finite, not of length 1 or not of the view's dimension; nothing is changed.
+        """
+        latest = list({row.memory_id: row for row in rows}.values())
+        if not latest:
+            return
+        stored = {row.memory_id: row.vector for row in latest if row.vector is not None}
+        vectors = self._dense.parse(list(stored.values())) if stored else None
+        slots = np.array([self._place(row) for row in latest], dtype=np.intp)
+        self._columns.put(slots, latest)
+        self._dense.drop(slots)
+        if vectors is not None:
+            held = np.array([self._slots[memory_id] for memory_id in stored], dtype=np.intp)
+            self._dense.put(held, vectors, len(self._rows))
+
+    def remove(self, memory_ids: Iterable[str]) -> None:
+        """Drop rows; unknown ids are ignored."""
+        known = [memory_id for memory_id in dict.fromkeys(memory_ids) if memory_id in self._slots]
+        freed = np.array([self._displace(memory_id) for memory_id in known], dtype=np.intp)
+        self._columns.clear(freed)
+        self._dense.drop(freed)
+
+    def search(self, queries: Sequence[ViewQuery]) -> list[list[Candidate]]:
+        """Answer queries, best first, each at most its ``top_k``; those under one filter share the dense scan.
+
+        ``ValueError`` where a query's vector has not the view's dimension. Cost: one scan of the vectors and of the
+        words' postings.
+        """
+        return searching.search(self._indexes, queries)
+
+    def nearest(self, vector: Vectors, k: int, filter: Filter) -> list[tuple[str, float]]:
+        """Return the ``k`` nearest memories (id, cosine) among those that match, nearest first."""
+        return searching.nearest(self._indexes, vector, k, filter)
+
+    def subjects(self) -> Mapping[str, str]:
+        """Return known surface forms -> subject, of live memories; O(1), and follows later changes."""
+        return self._known.chosen
+
+    def has_pending_vectors(self, revision: int) -> bool:
+        """Tell whether a live memory last changed at or before ``revision`` has no vector yet; O(n)."""
+        return bool((self._pending() & (self._columns["revision"][: len(self._rows)] <= revision)).any())
+
+    def stats(self) -> ViewStats:
+        """Count rows; O(n)."""
+        top = len(self._rows)
+        live = self._columns.live[:top]
+        states = Counter(self._columns["state"][:top].tolist())
+        types = Counter(self._columns["type"][:top][live].tolist())
+        return ViewStats(
+            by_state={state.name: states[state] for state in MemoryState if state and states[state]},
+            by_type={type_.name: types[type_] for type_ in MemoryType if types[type_]},
+            pending_vectors=int(np.count_nonzero(self._pending())),
+        )
+
+    def digest(self) -> str:
+        """Return a hash over ids, columns, vectors and terms; equal views have equal digests. O(n log n)."""
+        state = hashlib.blake2b(digest_size=16)
+        for part in self._content():
+            state.update(len(part).to_bytes(8, "big"))
+            state.update(part)
+        return state.hexdigest()
+
+    def _content(self) -> Iterator[bytes]:
+        ids = sorted(self._slots)
+        slots = np.array([self._slots[memory_id] for memory_id in ids], dtype=np.intp)
+        yield from (memory_id.encode() for memory_id in ids)
+        yield from (repr(self._rows[slot]).encode() for slot in slots)
+        yield from (column.tobytes() for column in self._columns.at(slots))
+        yield self._dense.held[slots].tobytes()
+        yield self._dense.at(slots[self._dense.held[slots]]).tobytes()
+        rank = np.zeros(len(self._rows), dtype=np.int64)
+        rank[slots] = np.arange(len(slots))
+        for postings in (self._lexical.postings, *self._subjects.postings, *self._columns.postings):
+            for key, packed in postings.items():
+                holders = rank[slots_of(packed)]
+                order = np.argsort(holders)
+                yield key.encode()
+                yield holders[order].tobytes() + counts_of(packed)[order].tobytes()
+        yield repr(sorted(self._known.chosen.items())).encode()
+
+    def _pending(self) -> Mask:
+        top = len(self._rows)
+        return self._columns.live[:top] & ~self._dense.held[:top]
+
+    def _place(self, row: Row) -> int:
+        slot = self._slots.get(row.memory_id)
+        old = None if slot is None else self._rows[slot]
+        if slot is None:
+            slot = self._slots[row.memory_id] = self._free.pop() if self._free else self._grow()
+        self._rows[slot] = row
+        self._row_bytes += _size_of(row)
+        if old is None or old.version != row.version or old.agents != row.agents:
+            self._unindex(slot, old)
+            self._index(slot, row)
+        self._recount(old, row)
+        return slot
+
+    def _displace(self, memory_id: str) -> int:
+        slot = self._slots.pop(memory_id)
+        old = self._rows[slot]
+        self._rows[slot] = None
+        self._unindex(slot, old)
+        self._recount(old, None)
+        self._free.append(slot)
+        return slot
+
+    def _grow(self) -> int:
+        slot = len(self._rows)
+        if slot >= MAX_SLOTS:
+            raise OverflowError(f"a view holds at most {MAX_SLOTS} memories")
+        if slot >= self._columns.capacity:
+            capacity = max(_SMALLEST, 2 * slot)
+            for index in (self._columns, self._dense, self._lexical):
+                index.reserve(capacity)
+        self._rows.append(None)
+        return slot
+
+    def _index(self, slot: int, row: Row) -> None:
+        self._lexical.add(slot, self._counts(row.version))
+        self._subjects.add(slot, row.version)
+        self._columns.add_tokens(slot, row)
+
+    def _unindex(self, slot: int, row: Row | None) -> None:
+        if row is None:
+            return
+        self._lexical.remove(slot, self._counts(row.version))
+        self._subjects.remove(slot, row.version)
+        self._columns.remove_tokens(slot, row)
+
+    def _recount(self, old: Row | None, new: Row | None) -> None:
+        if old is not None:
+            self._row_bytes -= _size_of(old)
+            if old.state.is_live:
+                self._known.remove(old.version)
+        if new is not None and new.state.is_live:
+            self._known.add(new.version)
+
+    def _counts(self, version: Version) -> Mapping[str, int]:
+        subject = version.subject.replace(".", " ").replace("_", " ")
+        fields = (version.text, subject, version.value, *version.aliases, *version.tags)
+        return Counter(self._analyzer.terms("\n".join(fields)))
+
+
+def _size_of(row: Row) -> int:
+    version = row.version
+    words = (version.subject, version.value, *version.aliases, *version.tags)
+    parts = sum(sys.getsizeof(word) for word in (version.text, version.attributes, *words))
+    return _ROW_BYTES + parts + (0 if row.vector is None else len(row.vector))

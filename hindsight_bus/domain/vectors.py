@@ -1,0 +1,59 @@
+"""Vectors as they are stored and indexed: L2-normalised, then rounded to float16."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hindsight_bus.domain.errors import InvalidField
+
+Vector = NDArray[np.float32]
+
+_STORED = np.dtype("<f2")
+_UNIT_TOLERANCE = 0.02
+"""Rounding to float16 moves the length of a unit vector by far less than this."""
+
+
+def normalise(
+    values: Sequence[float] | NDArray[np.floating], field: str = "memory.vector", dimension: int = 0
+) -> Vector:
+    """Return ``values`` at length 1, rounded through float16: float32, shape (d,).
+
+    ``dimension`` is the one required; 0 takes any. Raises ``InvalidField`` naming ``field`` for another shape or
+    dimension, for NaN or infinity, and for a vector of length 0, which has no direction.
+    """
+    vector = np.asarray(values, dtype=np.float64)
+    if vector.ndim != 1 or not vector.size:
+        raise InvalidField(field, "must be a list of numbers")
+    if dimension and vector.size != dimension:
+        raise InvalidField(field, f"has {vector.size} dimensions, must have {dimension}")
+    if not np.isfinite(vector).all():
+        raise InvalidField(field, "must hold finite numbers")
+    scale = np.abs(vector).max()
+    if not scale:
+        raise InvalidField(field, "must not be zero")
+    scaled = vector / scale
+    return round_half(scaled / np.linalg.norm(scaled))
+
+
+def round_half(vectors: NDArray[np.floating]) -> Vector:
+    """Return ``vectors`` (any shape) rounded through float16, as float32."""
+    return vectors.astype(_STORED).astype(np.float32)
+
+
+def to_bytes(vector: NDArray[np.floating]) -> bytes:
+    """Return the stored form: float16, little endian, 2 bytes a dimension."""
+    return vector.astype(_STORED).tobytes()
+
+
+def from_bytes(stored: bytes) -> Vector:
+    """Return a stored vector as float32, shape (d,)."""
+    return np.frombuffer(stored, dtype=_STORED).astype(np.float32)
+
+
+def are_unit(vectors: NDArray[np.floating]) -> bool:
+    """Tell whether every row of ``vectors``, shape (n, d), is finite and of length 1 within rounding."""
+    squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float32)
+    return bool((np.abs(squares - 1.0) <= _UNIT_TOLERANCE).all())
