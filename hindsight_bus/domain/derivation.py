@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from hindsight_bus.domain.gazetteer import CITIES, EMPLOYERS, LANGUAGES, SUBSIDIARIES, TOPICS
+from hindsight_bus.domain.gazetteer import CITIES, COUNTRIES, EMPLOYERS, LANGUAGES, SUBSIDIARIES, TOPICS
 from hindsight_bus.domain.language import fold, simplify
 from hindsight_bus.domain.sentences import SHAPES, Fact
 
@@ -102,7 +102,7 @@ def _sentence(text: str) -> str:
 
 _PROPER = re.compile(r"[A-Z][\w'&.-]*(?: [A-Z][\w'&.-]*){0,3}")
 _HAN_NAME = re.compile(r"[\u4e00-\u9fff]{2,8}")
-_NOT_A_PLACE = re.compile(r"[的和或跟与里家附近旁边酒店宾馆]")
+_NOT_A_PLACE = re.compile(r"[的和或跟与里家附近旁边酒店宾馆吗呢吧年月天时过着了]")
 
 
 def _home(match: re.Match[str]) -> _Reading | None:
@@ -120,7 +120,9 @@ def _move(match: re.Match[str]) -> _Reading | None:
 
 
 def _city(stated: str) -> str:
-    name = fold(stated)
+    name, _, country = fold(stated).partition(", ")
+    if country and country not in COUNTRIES:
+        return CITIES.get(fold(stated), "")
     return CITIES.get(name, "") or CITIES.get(name.removesuffix("市"), "")
 
 
@@ -151,7 +153,13 @@ def _firm(match: re.Match[str]) -> _Reading | None:
     return _Reading("employer", name, is_certain=True) if name else None
 
 
-_LATIN_FULL_NAME = re.compile(r"[^\W\d_a-z][\w'-]+(?: [^\W\d_a-z][\w'-]+){1,3}")
+def _joined(match: re.Match[str]) -> _Reading | None:
+    firm = _firm(match)
+    return replace(firm, is_certain=False) if firm else None  # one joins a service as its customer, too
+
+
+_LATIN_FULL_NAME = re.compile(r"[^\W\d_a-z][\w'-]+ [^\W\d_a-z][\w'-]+")
+_TITLE = re.compile(r"(?:mr|mrs|ms|miss|dr|prof|professor|sir)\b", re.IGNORECASE)
 _LATIN_NAME = re.compile(r"[^\W\d_a-z][\w'-]+")
 _SURNAMES = (
     "赵钱孙李周吴郑王冯陈褚卫蒋沈韩杨朱秦尤许何吕施张孔曹严华金魏陶姜戚谢邹喻柏水窦章云苏潘葛奚范彭郎鲁韦昌马苗凤花方"
@@ -161,12 +169,14 @@ _SURNAMES = (
 )
 _HAN_FULL_NAME = re.compile(rf"[{_SURNAMES}][\u4e00-\u9fff]{{1,2}}")
 _NOT_IN_A_NAME = re.compile(
-    r"(?:先生|女士|小姐|老师|师傅|医生|经理|总|哥|姐|[来去走看做说吃找回买开帮])$|.*[的了我你他她不]"
+    r"(?:先生|女士|小姐|老师|师傅|医生|经理|总|哥|姐|[来去走看做说吃找回买开帮面饭菜酒车店茶])$|.*[的了我你他她不]"
 )
 
 
 def _name(match: re.Match[str]) -> _Reading | None:
     stated = match["v"]
+    if _TITLE.match(stated):
+        return None
     if _LATIN_FULL_NAME.fullmatch(stated):
         return _Reading("name.latin", fold(stated), is_certain=True)
     if _LATIN_NAME.fullmatch(stated) and stated[0].isascii():
@@ -256,6 +266,7 @@ _READERS: dict[Fact, Callable[[re.Match[str]], _Reading | None]] = {
     Fact.MOVE: _move,
     Fact.EMPLOYER: _employer,
     Fact.JOB_CHANGE: _firm,
+    Fact.JOINED: _joined,
     Fact.REPLY_LANGUAGE: _language_reader("language"),
     Fact.NATIVE_LANGUAGE: _language_reader("language.native"),
     Fact.SPOKEN_LANGUAGE: _language_reader("language.spoken"),

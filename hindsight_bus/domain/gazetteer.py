@@ -49,6 +49,13 @@ rio de janeiro/里约热内卢; sydney/悉尼; melbourne/墨尔本; brisbane/布
 wellington/惠灵顿
 """)
 
+COUNTRIES = frozenset(
+    "australia austria belgium brazil canada china czechia denmark finland france germany greece hungary india ireland "
+    "italy japan mexico netherlands norway poland portugal scotland england spain sweden switzerland thailand turkey "
+    "uk usa vietnam".split()
+) | {"united kingdom", "united states", "south korea", "the netherlands", "new zealand"}
+"""What may follow a city's name after a comma."""
+
 LANGUAGES = _index("""
 en/english/英语/英文; zh/chinese/mandarin/mandarin chinese/中文/汉语/普通话/国语/华语; ja/japanese/日语/日文;
 ko/korean/韩语/韩文; de/german/德语/德文; fr/french/法语/法文; es/spanish/西班牙语/西班牙文;
@@ -71,7 +78,7 @@ pwc/普华永道; kpmg/毕马威; ey/ernst & young/安永; unilever/联合利华
 
 SUBSIDIARIES = frozenset(
     "youtube deepmind waymo android instagram whatsapp github linkedin xbox azure aws twitch tiktok douyin wechat "
-    "taobao tmall alipay".split()
+    "alphabet aliyun taobao tmall alipay".split()
 )
 """Names that are no rival to another employer's, since the other owns them."""
 
@@ -90,8 +97,12 @@ TOPICS: dict[str, dict[str, str]] = {
         light/light mode/light theme/light themes/浅色模式/亮色模式/浅色主题/亮色主题/日间模式
     """),
     "preference.answer_length": _index("""
-        short/short answers/concise answers/brief answers/short replies/concise replies/brief replies/short responses/concise responses/简短的回答/简洁的回答/简短回答/简洁回答/简短的回复/简洁的回复/简短回复/简洁回复;
-        long/detailed answers/long answers/detailed replies/detailed responses/detailed explanations/详细的回答/详细回答/详细的回复/详细回复/详细的解释
+        short/short answers/concise answers/brief answers/short replies/concise replies/brief replies/
+        short responses/concise responses/
+        简短的回答/简洁的回答/简短回答/简洁回答/
+        简短的回复/简洁的回复/简短回复/简洁回复;
+        long/detailed answers/long answers/detailed replies/detailed responses/detailed explanations/
+        详细的回答/详细回答/详细的回复/详细回复/详细的解释
     """),
     "preference.contact": _index("""
         email/e-mail/emails/电子邮件/邮件; phone/phone calls/by phone/电话; sms/text messages/短信; wechat/微信

@@ -19,14 +19,14 @@ _FORMAT_CHARACTERS = re.compile(r"[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-
 
 # Characters that the rules of this package and common names are written with; not a converter.
 _TRADITIONAL = (
-    "個們來說話語國學習時間區東職業機對歡謝沒問題嗎請氣關係當錯厲見開為這還無從過現經點後會動種類樣設計邊"
+    "於個們來說話語國學習時間區東職業機對歡謝沒問題嗎請氣關係當錯厲見開為這還無從過現經點後會動種類樣設計邊"
     "簡詳細報導電腦視頻網頁檔範圍顏預覽寫讀聽買賣車鐵馬鳥魚門長萬與專華應變實際廣廈漢瀋陽蘇錫濟寧臺灣貴蘭"
     "烏魯爾濱倫紐約羅韓聯聖喬葉楊陳張劉趙黃孫許鄧馮蔣賈鄭鐘譚賴龍騰訊團亞遜軟蘋聞銀遷離辭換嶼頓溫戶歲號愛"
     "圖條狀餅線圓給壓縮幫確認議覺極讚淺綠紅藍郵側飛體醫藥術飲澤煩囉嘆輕級緊處樂觀組織義務優鍵盤傳標單雙兩"
     "舊熱涼鮮雞麵麼曆慶寶島頭產紙製書館園廳縣鄉鎮莊齊嶽巖"
 )
 _SIMPLIFIED = (
-    "个们来说话语国学习时间区东职业机对欢谢没问题吗请气关系当错厉见开为这还无从过现经点后会动种类样设计边"
+    "于个们来说话语国学习时间区东职业机对欢谢没问题吗请气关系当错厉见开为这还无从过现经点后会动种类样设计边"
     "简详细报导电脑视频网页档范围颜预览写读听买卖车铁马鸟鱼门长万与专华应变实际广厦汉沈阳苏锡济宁台湾贵兰"
     "乌鲁尔滨伦纽约罗韩联圣乔叶杨陈张刘赵黄孙许邓冯蒋贾郑钟谭赖龙腾讯团亚逊软苹闻银迁离辞换屿顿温户岁号爱"
     "图条状饼线圆给压缩帮确认议觉极赞浅绿红蓝邮侧飞体医药术饮泽烦啰叹轻级紧处乐观组织义务优键盘传标单双两"
@@ -40,7 +40,7 @@ def detect(text: str) -> str:
 
     Han, kana and Hangul count by character, Latin by word, since a Han character carries about a word's worth: in a
     mixed text the larger count wins, East Asian script on a tie. Enough kana among the Han makes it Japanese (Japanese
-    in Han alone reads as ``zh``). Latin is ``en`` unless more than a fifth of the words have letters beyond A-Z, so
+    in Han alone reads as ``zh``). Latin is ``en`` unless more than a third of the words have letters beyond A-Z, so
     an unaccented sentence in another Latin-script language reads as ``en``; every other script is ``und``.
     """
     count = dict.fromkeys(("kana", "han", "hangul", "english", "latin", "other"), 0)
@@ -55,7 +55,7 @@ def detect(text: str) -> str:
         return "ja" if count["kana"] * 4 > count["han"] else "zh"
     if most == count["hangul"]:
         return "ko"
-    return "und" if count["latin"] * 5 > words else "en"
+    return "und" if count["latin"] * 3 > words else "en"
 
 
 def fold(text: str) -> str:

@@ -19,6 +19,7 @@ class Fact(Enum):
     MOVE = "move"
     EMPLOYER = "employer"
     JOB_CHANGE = "job change"
+    JOINED = "joined"
     REPLY_LANGUAGE = "reply language"
     NATIVE_LANGUAGE = "native language"
     SPOKEN_LANGUAGE = "spoken language"
@@ -50,7 +51,7 @@ _ENGLISH = _shapes(
     [
         (Fact.NAME, r"<WHOSE> name(?:: | is<NOW> )<V>"),
         (Fact.NAME, r"<WHO> (?:is|am) named <V>"),
-        (Fact.HOME, r"<WHO><NOW> (?:lives?|resides?|(?:is|am) living)<NOW> in <V><END>"),
+        (Fact.HOME, r"<WHO><NOW> (?:lives?|resides?)<NOW> in <V><END>"),
         (
             Fact.HOME,
             r"<WHOSE> (?:home|home city|place of residence|city of residence) is<NOW> (?:in )?<V><END>",
@@ -58,36 +59,34 @@ _ENGLISH = _shapes(
         (Fact.HOME, r"<WHO> no longer lives? in <A><THEN>(?:now )?lives? in <V><END>"),
         (Fact.MOVE, r"<WHO><HAS> (?:moved|relocated)(?: from <A>)? to <V><RECENTLY>"),
         (Fact.MOVE, r"<WHO> no longer lives? in <A><THEN>(?:has |have )?(?:now )?moved to <V><RECENTLY>"),
-        (Fact.EMPLOYER, r"<WHO><NOW> (?:works?|(?:is|am)<NOW> (?:working|employed))<NOW> at <V><END>"),
+        (Fact.EMPLOYER, r"<WHO><NOW> <WORKS><NOW> at <V><END>"),
         (Fact.EMPLOYER, r"<WHOSE>(?: current| new)? employer(?:: | is<NOW> )<V><END>"),
-        (
-            Fact.JOB_CHANGE,
-            r"<WHO><NOW> (?:works?|(?:is|am)<NOW> (?:working|employed))<NOW> (?:for|by) <V><END>",
-        ),
-        (Fact.JOB_CHANGE, r"<WHO><HAS> joined <V><RECENTLY>"),
+        (Fact.JOB_CHANGE, r"<WHO><NOW> <WORKS><NOW> (?:for|by) <V><END>"),
+        (Fact.JOINED, r"<WHO><HAS> joined <V><RECENTLY>"),
         (Fact.JOB_CHANGE, r"<WHO><HAS> (?:moved|switched|changed jobs) from <A> to <V><RECENTLY>"),
         (
             Fact.JOB_CHANGE,
             r"<WHO><HAS> left <A>(?: for | and joined |<THEN>now works? (?:at|for) )<V><RECENTLY>",
         ),
         (Fact.JOB_CHANGE, r"<WHO> no longer works? (?:at|for) <A><THEN>(?:now )?works? (?:at|for) <V><END>"),
-        (Fact.REPLY_LANGUAGE, r"<WHOSE>(?: preferred)? language(?:: | is<NOW> )<V>"),
+        (Fact.REPLY_LANGUAGE, r"<WHOSE> preferred language(?:: | is<NOW> )<V>"),
         (
             Fact.REPLY_LANGUAGE,
             r"<WHO><NOW> prefers? (?:answers|replies|responses|to communicate|to chat) in <V>",
         ),
         (Fact.NATIVE_LANGUAGE, r"<WHOSE> (?:native language|mother tongue|first language)(?:: | is )<V>"),
-        (Fact.NATIVE_LANGUAGE, r"<WHO> (?:is|am) a native <V> speaker"),
-        (Fact.NATIVE_LANGUAGE, r"<WHO> (?:is|am) a native speaker of <V>"),
+        (Fact.SPOKEN_LANGUAGE, r"<WHO> (?:is|am) a native <V> speaker"),
+        (Fact.SPOKEN_LANGUAGE, r"<WHO> (?:is|am) a native speaker of <V>"),
         (Fact.SPOKEN_LANGUAGE, r"<WHO> speaks? <V>"),
         (Fact.TIME_ZONE, r"<WHOSE> time ?zone(?:: | is<NOW> )<V><END>"),
-        (Fact.TIME_ZONE, r"<WHO> (?:is|am)<NOW> in (?:the )?<V> time ?zone"),
+        (Fact.TIME_ZONE, r"<WHO> (?:is|am) in (?:the )?<V> time ?zone"),
         (Fact.PREFERENCE, r"<WHO><NOW>(?: (?:strongly|generally|usually|really))? (?:prefers?|likes?) <V>"),
         (Fact.FAVOURITE, r"<WHOSE> favou?rite (?P<z>[a-z]+(?: [a-z]+){0,2}) is<NOW> <V>"),
     ],
     {
         "WHOSE": r"(?:(?P<me>my)|(?:(?:the|this) )?user's)",
         "WHO": r"(?:(?P<me>i)|(?:(?:the|this) )?user)",
+        "WORKS": r"(?:works?|(?:is|am)<NOW> employed)",
         "HAS": r"(?:'s|'ve| has| have)?(?: (?:just|recently|now|already))?",
         "NOW": r"(?: (?:now|currently))?",
         "END": r"(?: (?:now|currently))?",
@@ -110,18 +109,16 @@ _CHINESE = _shapes(
         (Fact.EMPLOYER, r"<WHO><NOW>在<V>(?:工作|上班|任职|就职|供职)"),
         (Fact.EMPLOYER, r"<WHO><NOW>(?:就职于|任职于|供职于|受雇于)<V>"),
         (Fact.EMPLOYER, r"<WHO>的?(?:雇主|工作单位|东家)(?:是|为|:)<V>"),
-        (
-            Fact.JOB_CHANGE,
-            r"<DONE><WHO><RECENTLY>(?:从<A>)?(?:跳槽到|跳槽去|跳槽至|入职|加入)了?<V>(?:工作)?了?",
-        ),
+        (Fact.JOB_CHANGE, r"<DONE><WHO><RECENTLY>(?:从<A>)?(?:跳槽到|跳槽去|跳槽至|入职)了?<V>(?:工作)?了?"),
+        (Fact.JOINED, r"<DONE><WHO><RECENTLY>加入了?<V>了?"),
         (Fact.JOB_CHANGE, r"<WHO>已?经?<LEFT>[,;](?:现在|目前|已经|已|并)*(?:入职|加入|就职于|任职于)了?<V>"),
         (Fact.JOB_CHANGE, r"<WHO>已?经?<LEFT>[,;](?:现在|目前)*在<V>(?:工作|上班|任职|就职)"),
         (Fact.REPLY_LANGUAGE, r"<WHO>的?(?:首选语言|偏好语言)(?:是|为|:)<V>"),
-        (Fact.REPLY_LANGUAGE, r"<WHO><NOW>更?(?:偏好|喜欢|习惯)使?用<V>(?:回答|回复|交流|沟通|对话)"),
+        (Fact.REPLY_LANGUAGE, r"<WHO><NOW>(?:偏好|更喜欢|更习惯)使?用<V>(?:回答|回复|交流|沟通|对话)"),
         (Fact.NATIVE_LANGUAGE, r"<WHO>的?母语(?:是|为|:)<V>"),
         (Fact.SPOKEN_LANGUAGE, r"<WHO>(?:会说|会讲|说|讲)<V>"),
         (Fact.TIME_ZONE, r"<WHO>(?:所在)?的?时区(?:是|为|:)<V>"),
-        (Fact.TIME_ZONE, r"<WHO><NOW>(?:在|位于|处于)(?P<v>[东西].{1,3}区)"),
+        (Fact.TIME_ZONE, r"<WHO>(?:在|位于|处于)(?P<v>[东西].{1,3}区)"),
         (Fact.PREFERENCE, r"<WHO><NOW>(?:通常|一般)?<VERY>(?:偏好|喜欢|偏爱|倾向于?|习惯)(?:使用|用|看)?<V>"),
         (Fact.FAVOURITE, r"<WHO>最(?:喜欢|爱)的(?P<z>[^的是为,:]{1,8})(?:是|为|:)<V>"),
     ],
