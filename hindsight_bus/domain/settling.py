@@ -77,6 +77,13 @@ def _group(memory_id: str, claims: list[Claim], half_life_ms: float) -> _Group:
     return _Group(memory_id, evidence, strength, newest)
 
 
+def evidence_of(claims: Iterable[Claim]) -> float:
+    """Return the joint support of the claims on one memory, one a speaker: 0 to 0.99, rounded, not aged."""
+    # Sorted, so that the product does not depend on the order of arrival in its last bit.
+    doubt = math.prod(sorted(1.0 - claim.confidence for claim in claims))
+    return round(min(MAX_SCORE, 1.0 - doubt), _DIGITS)
+
+
 def _best_and_close(groups: Sequence[_Group], margin: float) -> set[str]:
     """Return the groups whose score is at least (1 - margin) of the best.
 
