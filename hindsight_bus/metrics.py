@@ -1,0 +1,47 @@
+"""Prometheus metrics of one server, in a registry of their own."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+
+_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
+
+
+class Metrics:
+    """Counts calls: how many are open, how they end, how long they take."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.registry = registry
+        self._open = Gauge("hbus_calls_open", "Calls under way.", ["method"], registry=registry)
+        self._ended = Counter("hbus_calls", "Calls ended.", ["method", "code", "reason"], registry=registry)
+        self._seconds = Histogram(
+            "hbus_call_seconds", "Duration of calls.", ["method"], registry=registry, buckets=_SECONDS
+        )
+
+    def opened(self, method: str) -> None:
+        """Note that a call began."""
+        self._open.labels(method).inc()
+
+    def finished(self, method: str, code: str, reason: str, seconds: float) -> None:
+        """Note how a call ended and how long it took."""
+        self._open.labels(method).dec()
+        self._ended.labels(method, code, reason).inc()
+        self._seconds.labels(method).observe(seconds)
+
+
+class MetricsPage:
+    """The page that Prometheus scrapes, served from a thread of its own."""
+
+    def __init__(self, registry: CollectorRegistry, host: str, port: int) -> None:
+        self._server, self._thread = start_http_server(port, addr=host, registry=registry)
+
+    @property
+    def port(self) -> int:
+        """Port that it listens on."""
+        return self._server.server_port
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

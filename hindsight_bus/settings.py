@@ -1,0 +1,99 @@
+"""What an operator may set, by environment (``HBUS_`` + the upper-case name) or by argument.
+
+Rules of single namespaces are policies, not settings.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+PREFIX = "HBUS_"
+
+Role = Literal["memory", "bus"]
+
+
+class UnknownSetting(ValueError):
+    """The environment holds an ``HBUS_`` name that means nothing here, most likely a misspelt one."""
+
+    def __init__(self, name: str, close: str) -> None:
+        hint = f"; did you mean {close}?" if close else ""
+        super().__init__(f"unknown setting {name}{hint}")
+
+
+class Settings(BaseSettings):
+    """Settings of one server process."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
+
+    # Where and what it serves
+    listen: str = "127.0.0.1:50051"
+    """``HOST:PORT``; port 0 takes a free one."""
+    insecure: bool = False
+    """Listen to other machines although nothing tells callers apart."""
+    roles: Annotated[tuple[Role, ...], NoDecode] = ("memory", "bus")
+    """Services to serve, separated by commas."""
+    metrics_port: int = Field(default=0, ge=0, le=65535)
+    """Port of the Prometheus page on the same host; 0 = none."""
+
+    # Where it keeps things
+    data_dir: Path = Path("hbus-data")
+    """Directory of the embedded store."""
+    valkey_url: str = ""
+    """``redis://`` or ``unix://`` URL of a server of yours; empty = the embedded one."""
+    fsync: Literal["always", "everysec"] = "always"
+    """How the embedded store syncs to disk; ``everysec`` may lose the last second and says so in every answer."""
+    partitions: int = Field(default=16, ge=1, le=1024)
+    """Partitions of the log; fixed when a store is first used."""
+
+    # How it understands
+    embedder: Literal["e5", "use", "openai"] = "e5"
+    """Default embedding profile."""
+    openai_base_url: str = "https://api.openai.com/v1"
+    openai_model: str = "text-embedding-3-small"
+    openai_api_key: SecretStr = SecretStr("")
+
+    # How much it takes on
+    view_budget_mib: int = Field(default=1024, ge=16)
+    """Memory for the views of namespaces; the least recently used are dropped above it."""
+    ring_kib: int = Field(default=4096, ge=64)
+    """Memory for decoded commits, a partition."""
+    max_streams: int = Field(default=10_000, ge=1)
+    """Publish and Subscribe streams at once."""
+    max_agent_streams: int = Field(default=1_000, ge=1)
+    """The same, of one agent."""
+    publish_in_flight: int = Field(default=64, ge=1, le=1024)
+    """Unanswered writes of one Publish stream."""
+    max_call_seconds: float = Field(default=60.0, gt=0)
+    """Longest a unary call may take, whatever its deadline says."""
+    grace_seconds: float = Field(default=10.0, ge=0)
+    """How long open calls may take to finish when the server stops."""
+
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @field_validator("roles", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+
+
+def load(**given: Any) -> Settings:
+    """Return the settings of this process; ``given`` ones go before the environment.
+
+    Raises ``UnknownSetting`` for a name of ours that means nothing, and pydantic's ``ValidationError`` for a bad value.
+    """
+    known = [PREFIX + name.upper() for name in Settings.model_fields]
+    _refuse_unknown(os.environ, known)
+    return Settings(**given)
+
+
+def _refuse_unknown(environment: Iterable[str], known: list[str]) -> None:
+    for name in environment:
+        if name.upper().startswith(PREFIX) and name.upper() not in known:
+            raise UnknownSetting(name, next(iter(difflib.get_close_matches(name.upper(), known, 1)), ""))

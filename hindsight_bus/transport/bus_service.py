@@ -1,0 +1,118 @@
+"""BusService: decode, one call of the application, encode."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+
+from hbus.v1 import bus_service_pb2 as pb
+from hindsight_bus.app.caller import Caller
+from hindsight_bus.app.conflicts import Conflicts
+from hindsight_bus.app.watch import Watcher
+from hindsight_bus.app.write import Writer
+from hindsight_bus.domain.errors import InvalidField
+from hindsight_bus.domain.names import Namespace, ResourceName
+from hindsight_bus.domain.records import ConflictState, ResolutionAction
+from hindsight_bus.transport import paging
+from hindsight_bus.transport.codec import fields
+from hindsight_bus.transport.codec.conflicts import encode_conflict
+from hindsight_bus.transport.codec.events import decode_watch, encode_watched
+from hindsight_bus.transport.codec.outcomes import Outcomes
+from hindsight_bus.transport.pipeline import Pipeline
+from hindsight_bus.transport.writes import write_each
+
+_MAX_RATIONALE_CHARS = 1024
+
+
+class BusServicer:
+    """Serves ``hbus.v1.BusService``."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        watcher: Watcher,
+        conflicts: Conflicts,
+        outcomes: Outcomes,
+        publish_in_flight: int = 64,
+    ) -> None:
+        self._writer = writer
+        self._watcher = watcher
+        self._conflicts = conflicts
+        self._outcomes = outcomes
+        self._publish_in_flight = publish_in_flight
+
+    async def Publish(
+        self, caller: Caller, requests: AsyncIterator[pb.PublishRequest]
+    ) -> AsyncGenerator[pb.PublishResponse, None]:
+        """Write what comes; writes on one subject in the order of the stream."""
+        caller.require_agent()
+
+        async def publish(sequence: int, request: pb.PublishRequest) -> pb.PublishResponse:
+            [outcome] = await write_each(self._writer, caller, [request.write])
+            return pb.PublishResponse(sequence=sequence, result=self._outcomes.result(outcome, caller.tenant))
+
+        pipeline = Pipeline(publish, _subject, self._publish_in_flight)
+        async with aclosing(pipeline.run(requests)) as responses:
+            async for response in responses:
+                yield response
+
+    async def Subscribe(
+        self, caller: Caller, request: pb.SubscribeRequest
+    ) -> AsyncGenerator[pb.SubscribeResponse | bytes, None]:
+        """Send what happens."""
+        wanted = decode_watch(request, caller.tenant)
+        async with aclosing(self._watcher.subscribe(caller, wanted)) as messages:
+            async for message in messages:
+                yield encode_watched(message, caller.tenant)
+
+    async def ListConflicts(
+        self, caller: Caller, request: pb.ListConflictsRequest
+    ) -> pb.ListConflictsResponse:
+        """List conflicts, newest first."""
+        namespace = Namespace.parse(request.namespace, caller.tenant)
+        states = fields.members(request.states, ConflictState, "states")
+        limit = fields.page_size(request.page_size)
+        before = paging.decode_number(caller, request)
+        found, next_before = await self._conflicts.list(caller, namespace, states, before, limit)
+        rows, left_off = paging.cut(((each, each.create_revision) for each in found), encode_conflict)
+        return pb.ListConflictsResponse(
+            conflicts=rows, next_page_token=paging.encode_number(caller, request, left_off or next_before)
+        )
+
+    async def GetConflict(self, caller: Caller, request: pb.GetConflictRequest) -> pb.GetConflictResponse:
+        """Read one conflict."""
+        name = fields.conflict_name(request.name, caller.tenant)
+        return pb.GetConflictResponse(conflict=encode_conflict(await self._conflicts.get(caller, name)))
+
+    async def ResolveConflict(
+        self, caller: Caller, request: pb.ResolveConflictRequest
+    ) -> pb.ResolveConflictResponse:
+        """Decide one conflict."""
+        name = fields.conflict_name(request.name, caller.tenant)
+        action = fields.member(request.action, ResolutionAction, "action")
+        resolved = await self._conflicts.resolve(
+            caller,
+            name,
+            action=action,
+            memory=_chosen(request.memory, action, name),
+            rationale=fields.remark(request.rationale, "rationale", _MAX_RATIONALE_CHARS),
+            etag=fields.etag(request.etag),
+            request_id=fields.request_id(request.request_id),
+            payload=fields.payload_of(request),
+        )
+        return self._outcomes.resolved(resolved, caller.tenant)
+
+
+def _subject(request: pb.PublishRequest) -> tuple[str, str] | None:
+    """Return what keeps writes in order; a write that names no subject waits for none."""
+    write = request.write
+    return (write.namespace, write.memory.subject) if write.memory.subject else None
+
+
+def _chosen(text: str, action: ResolutionAction, conflict: ResourceName) -> ResourceName | None:
+    if not text:
+        if action is ResolutionAction.CHOOSE:
+            raise InvalidField("memory", "is required to CHOOSE")
+        return None
+    name = fields.memory_name(text, conflict.namespace.tenant, "memory")
+    return fields.same_namespace(name, conflict.namespace, "memory")

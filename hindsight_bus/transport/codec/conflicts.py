@@ -1,0 +1,48 @@
+"""Conflicts out, and what outcomes carry of them."""
+
+from __future__ import annotations
+
+from hbus.v1 import conflict_pb2 as pb
+from hindsight_bus.domain.memory import etag_of
+from hindsight_bus.domain.names import conflict_name, memory_name
+from hindsight_bus.domain.records import Conflict, ConflictSide, Resolution
+from hindsight_bus.ports import Stored
+from hindsight_bus.transport.codec import fields
+from hindsight_bus.transport.codec.memories import timestamp
+
+
+def encode_conflict(stored: Stored[Conflict]) -> pb.Conflict:
+    """Return a conflict for the wire."""
+    conflict = stored.record
+    namespace = str(conflict.namespace)
+    return pb.Conflict(
+        name=conflict_name(namespace, conflict.id),
+        subject=conflict.subject,
+        type=fields.number(conflict.type),
+        state=fields.number(conflict.state),
+        sides=[_encode_side(side, namespace) for side in conflict.sides],
+        reason=conflict.reason,
+        create_time=timestamp(stored.create_time_ms),
+        update_time=timestamp(stored.update_time_ms),
+        resolution=_encode_resolution(conflict.resolution, namespace) if conflict.resolution else None,
+        etag=etag_of(conflict.id, stored.revision),
+    )
+
+
+def _encode_side(side: ConflictSide, namespace: str) -> pb.ConflictSide:
+    return pb.ConflictSide(
+        memory=memory_name(namespace, side.memory_id),
+        text=side.text,
+        score=side.score,
+        speakers=side.speakers,
+    )
+
+
+def _encode_resolution(resolution: Resolution, namespace: str) -> pb.Resolution:
+    return pb.Resolution(
+        action=fields.number(resolution.action),
+        memory=memory_name(namespace, resolution.memory_id) if resolution.memory_id else "",
+        agent=resolution.agent,
+        rationale=resolution.rationale,
+        time=timestamp(resolution.time_ms),
+    )

@@ -1,0 +1,121 @@
+"""Subscriptions in, events out."""
+
+from __future__ import annotations
+
+from hbus.v1 import bus_service_pb2 as pb
+from hbus.v1.conflict_pb2 import Conflict
+from hbus.v1.event_pb2 import Event
+from hbus.v1.event_pb2 import EventKind as WireKind
+from hindsight_bus.app import watch
+from hindsight_bus.domain.errors import InvalidField
+from hindsight_bus.domain.events import EventKind
+from hindsight_bus.domain.memory import MemoryType
+from hindsight_bus.domain.names import conflict_name
+from hindsight_bus.transport.codec import fields
+from hindsight_bus.transport.codec.memories import encode_memory, timestamp
+from hindsight_bus.transport.codec.queries import decode_tokens, encode_token, filter_lines
+
+_EVENTS_TAG = bytes([pb.SubscribeResponse.EVENTS_FIELD_NUMBER << 3 | 2])
+
+
+def decode_watch(request: pb.SubscribeRequest, tenant: str) -> watch.WatchRequest:
+    """Return a subscription; raise ``InvalidField`` naming the field at fault."""
+    return watch.WatchRequest(
+        patterns=fields.patterns(request.namespaces, tenant),
+        filter=_decode_filter(request.filter),
+        start=_decode_start(request.start, tenant),
+    )
+
+
+def _decode_filter(message: pb.EventFilter) -> watch.EventFilter:
+    return watch.EventFilter(
+        types=fields.members(message.types, MemoryType, "filter.types"),
+        tags=filter_lines(message.tags, "filter.tags"),
+        min_confidence=fields.share(message.min_confidence, "filter.min_confidence"),
+        kinds=frozenset(_kind(number, f"filter.kinds[{i}]") for i, number in enumerate(message.kinds)),
+        subject_prefix=fields.line(message.subject_prefix, "filter.subject_prefix", 128),
+        not_my_own=message.not_my_own,
+    )
+
+
+def _kind(number: int, field: str) -> EventKind:
+    if number not in WireKind.values():
+        raise InvalidField(field, f"has the unknown number {number}")
+    return fields.member(number, EventKind, field)
+
+
+def _decode_start(
+    message: pb.Start, tenant: str
+) -> watch.Now | watch.Beginning | watch.AfterTokens | watch.Snapshot:
+    match message.WhichOneof("from"):
+        case "beginning":
+            return watch.Beginning()
+        case "tokens":
+            return watch.AfterTokens(decode_tokens(message.tokens.tokens, tenant, "start.tokens.tokens"))
+        case "snapshot":
+            return watch.Snapshot()
+        case _:
+            return watch.Now()
+
+
+def encode_watched(message: watch.Message, tenant: str) -> pb.SubscribeResponse | bytes:
+    """Return one message of a subscription, a batch already serialised."""
+    match message:
+        case watch.Batch():
+            return _encode_batch(message, tenant)
+        case watch.Confirmed(positions, oldest):
+            confirmed = pb.SubscriptionConfirmed(
+                token=encode_token(positions, tenant), oldest_revision=oldest
+            )
+            return pb.SubscribeResponse(confirmed=confirmed)
+        case watch.SnapshotPart(memories):
+            return pb.SubscribeResponse(snapshot=pb.SnapshotBatch(memories=map(encode_memory, memories)))
+        case watch.Progress(positions):
+            return pb.SubscribeResponse(checkpoint=pb.Checkpoint(token=encode_token(positions, tenant)))
+
+
+def _encode_batch(batch: watch.Batch, tenant: str) -> bytes:
+    """Return a serialised ``SubscribeResponse``.
+
+    Repeated fields concatenate on the wire, so an event is encoded once and its bytes go to every subscriber.
+    """
+    parts = [_encoded_event(event) for event in batch.events]
+    parts.append(pb.EventBatch(token=encode_token(batch.positions, tenant)).SerializeToString())
+    body = b"".join(parts)
+    return _EVENTS_TAG + _varint(len(body)) + body
+
+
+def _encoded_event(event: watch.WatchEvent) -> bytes:
+    """Return a serialised ``EventBatch`` that holds this event alone."""
+    if not isinstance(event.wire, bytes):
+        event.wire = pb.EventBatch(events=[_encode_event(event)]).SerializeToString()
+    return event.wire
+
+
+def _encode_event(watched: watch.WatchEvent) -> Event:
+    event, entry = watched.event, watched.entry
+    encoded = Event(
+        kind=fields.number(event.kind),
+        namespace=str(event.namespace),
+        memory=encode_memory(watched.memory),
+        state_before=fields.number(event.before),
+        state_after=fields.number(event.after),
+        agent=event.agent,
+        time=timestamp(entry.time_ms),
+        partition=entry.partition,
+        revision=entry.revision,
+        index=watched.index,
+        reason=event.reason,
+    )
+    if event.conflict_id:
+        encoded.conflict.CopyFrom(Conflict(name=conflict_name(event.namespace, event.conflict_id)))
+    return encoded
+
+
+def _varint(number: int) -> bytes:
+    digits = bytearray()
+    while number > 0x7F:
+        digits.append(number & 0x7F | 0x80)
+        number >>= 7
+    digits.append(number)
+    return bytes(digits)

@@ -1,0 +1,90 @@
+"""Answers to mutations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hbus.v1 import bus_service_pb2
+from hbus.v1 import memory_service_pb2 as pb
+from hbus.v1.common_pb2 import Durability
+from hindsight_bus.app.conflicts import Resolved
+from hindsight_bus.app.outcome import Outcome
+from hindsight_bus.domain.errors import HbusError
+from hindsight_bus.domain.position import Positions
+from hindsight_bus.transport.codec import fields
+from hindsight_bus.transport.codec.conflicts import encode_conflict
+from hindsight_bus.transport.codec.memories import encode_memory
+from hindsight_bus.transport.codec.queries import encode_token
+from hindsight_bus.transport.errors import failure_of
+
+
+class Outcomes:
+    """Encodes outcomes; every one says how durable it is."""
+
+    def __init__(self, *, is_fsynced: bool) -> None:
+        self._durability = Durability.DURABILITY_FSYNCED if is_fsynced else Durability.DURABILITY_DELAYED
+
+    def written(self, outcome: Outcome, tenant: str) -> pb.WriteMemoryResponse:
+        """Return the answer to a write."""
+        return pb.WriteMemoryResponse(
+            decision=fields.number(outcome.decision),
+            memory=encode_memory(outcome.memory) if outcome.memory else None,
+            conflict=encode_conflict(outcome.conflict) if outcome.conflict else None,
+            reason=outcome.reason,
+            token=encode_token(outcome.positions, tenant),
+            durability=self._durability,
+        )
+
+    def updated(self, outcome: Outcome, tenant: str) -> pb.UpdateMemoryResponse:
+        """Return the answer to an update."""
+        return pb.UpdateMemoryResponse(
+            decision=fields.number(outcome.decision),
+            memory=encode_memory(outcome.memory) if outcome.memory else None,
+            conflict=encode_conflict(outcome.conflict) if outcome.conflict else None,
+            reason=outcome.reason,
+            token=encode_token(outcome.positions, tenant),
+            durability=self._durability,
+        )
+
+    def forgotten(self, outcome: Outcome, tenant: str) -> pb.ForgetMemoryResponse:
+        """Return the answer to a forgetting."""
+        return pb.ForgetMemoryResponse(
+            memory=encode_memory(outcome.memory) if outcome.memory else None,
+            token=encode_token(outcome.positions, tenant),
+            durability=self._durability,
+        )
+
+    def restored(self, outcome: Outcome, tenant: str) -> pb.RestoreMemoryResponse:
+        """Return the answer to a restoration."""
+        return pb.RestoreMemoryResponse(
+            memory=encode_memory(outcome.memory) if outcome.memory else None,
+            conflict=encode_conflict(outcome.conflict) if outcome.conflict else None,
+            token=encode_token(outcome.positions, tenant),
+            durability=self._durability,
+        )
+
+    def resolved(self, resolved: Resolved, tenant: str) -> bus_service_pb2.ResolveConflictResponse:
+        """Return the answer to a decision."""
+        return bus_service_pb2.ResolveConflictResponse(
+            conflict=encode_conflict(resolved.conflict),
+            memories=map(encode_memory, resolved.memories),
+            token=encode_token(resolved.positions, tenant),
+            durability=self._durability,
+        )
+
+    def result(self, outcome: Outcome | HbusError, tenant: str) -> pb.WriteResult:
+        """Return the answer to one item of a batch or of a pipelined stream."""
+        if isinstance(outcome, HbusError):
+            return pb.WriteResult(error=failure_of(outcome).item_error())
+        return pb.WriteResult(response=self.written(outcome, tenant))
+
+    def batch(self, outcomes: Sequence[Outcome | HbusError], tenant: str) -> pb.BatchWriteMemoriesResponse:
+        """Return the answer to a batch."""
+        positions = Positions()
+        for outcome in outcomes:
+            if isinstance(outcome, Outcome):
+                positions = positions.merged(outcome.positions)
+        return pb.BatchWriteMemoriesResponse(
+            results=[self.result(outcome, tenant) for outcome in outcomes],
+            token=encode_token(positions, tenant),
+        )

@@ -1,0 +1,1 @@
+"""The bus services as a deployable of their own."""

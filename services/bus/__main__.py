@@ -1,0 +1,8 @@
+"""Serve BusService alone: ``python -m services.bus``, set up by ``HBUS_`` variables."""
+
+import sys
+
+from hindsight_bus.server import run
+
+if __name__ == "__main__":
+    sys.exit(run(roles=("bus",)))

@@ -1,0 +1,1 @@
+"""The memory services as a deployable of their own."""
