@@ -7,7 +7,7 @@ the cursor and the log itself where it does not. A slow subscriber therefore cos
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -142,7 +142,7 @@ class Watcher:
         self._tails = tails
         self._checkpoint_seconds = checkpoint_seconds
 
-    async def subscribe(self, caller: Caller, request: WatchRequest) -> AsyncIterator[Message]:
+    async def subscribe(self, caller: Caller, request: WatchRequest) -> AsyncGenerator[Message, None]:
         """Yield the confirmation, then what was asked for, until the caller closes the generator.
 
         Raises:

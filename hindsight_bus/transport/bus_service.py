@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 from hbus.v1 import bus_service_pb2 as pb
 from hindsight_bus.app.caller import Caller
-from hindsight_bus.app.conflicts import Conflicts
+from hindsight_bus.app.conflicts import Conflicts, Decide
 from hindsight_bus.app.watch import Watcher
 from hindsight_bus.app.write import Writer
 from hindsight_bus.domain.errors import InvalidField
@@ -90,9 +90,7 @@ class BusServicer:
         """Decide one conflict."""
         name = fields.conflict_name(request.name, caller.tenant)
         action = fields.member(request.action, ResolutionAction, "action")
-        resolved = await self._conflicts.resolve(
-            caller,
-            name,
+        decide = Decide(
             action=action,
             memory=_chosen(request.memory, action, name),
             rationale=fields.remark(request.rationale, "rationale", _MAX_RATIONALE_CHARS),
@@ -100,6 +98,7 @@ class BusServicer:
             request_id=fields.request_id(request.request_id),
             payload=fields.payload_of(request),
         )
+        resolved = await self._conflicts.resolve(caller, name, decide)
         return self._outcomes.resolved(resolved, caller.tenant)
 
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import grpc
 import structlog
@@ -137,7 +137,7 @@ class Call:
     @asynccontextmanager
     async def within(self, max_s: float) -> AsyncIterator[None]:
         """Bound a body by the client's deadline and by ``max_s``; raise ``DeadlineExpired`` past it."""
-        remaining = self._context.time_remaining()
+        remaining = cast("float | None", self._context.time_remaining())  # the stubs forget None
         until = asyncio.get_running_loop().time() + (max_s if remaining is None else min(remaining, max_s))
         deadline.set(until)
         limit = asyncio.timeout_at(until)

@@ -26,20 +26,21 @@ class Health:
     async def register(self, server: grpc.aio.Server) -> None:
         """Serve ``grpc.health.v1``: alive, not ready yet."""
         await self._servicer.set(_LIVE, _SERVING)
-        await self._set(_NOT_SERVING)
+        await self._set(wants_calls=False)
         health_pb2_grpc.add_HealthServicer_to_server(self._servicer, server)
 
     async def follow(self, is_ready: Callable[[], bool], interval_s: float = 0.5) -> None:
         """Report what ``is_ready`` says, for ever."""
         while not self._is_stopping:
-            await self._set(_SERVING if is_ready() else _NOT_SERVING)
+            await self._set(wants_calls=is_ready())
             await asyncio.sleep(interval_s)
 
     async def stop(self) -> None:
         """Ask for no more calls, for good."""
         self._is_stopping = True
-        await self._set(_NOT_SERVING)
+        await self._set(wants_calls=False)
 
-    async def _set(self, status: health_pb2.HealthCheckResponse.ServingStatus.ValueType) -> None:
+    async def _set(self, *, wants_calls: bool) -> None:
+        status = _SERVING if wants_calls else _NOT_SERVING
         for name in self._names:
             await self._servicer.set(name, status)

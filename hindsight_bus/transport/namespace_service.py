@@ -69,11 +69,11 @@ class NamespaceServicer:
         """Set fields of the policy stored for a pattern."""
         stored, positions = await self._namespaces.update_policy(
             caller,
-            decode_policy_changes(request),
             Pattern.parse(request.policy.pattern, caller.tenant, "policy.pattern"),
-            fields.etag(request.policy.etag, "policy.etag"),
-            fields.request_id(request.request_id),
-            fields.payload_of(request),
+            decode_policy_changes(request),
+            etag=fields.etag(request.policy.etag, "policy.etag"),
+            request_id=fields.request_id(request.request_id),
+            payload=fields.payload_of(request),
         )
         return pb.UpdatePolicyResponse(
             policy=encode_stored_policy(stored), token=queries.encode_token(positions, caller.tenant)

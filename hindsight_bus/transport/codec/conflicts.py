@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hbus.v1 import conflict_pb2 as pb
-from hindsight_bus.domain.memory import etag_of
+from hindsight_bus.app.conflicts import conflict_etag
 from hindsight_bus.domain.names import conflict_name, memory_name
 from hindsight_bus.domain.records import Conflict, ConflictSide, Resolution
 from hindsight_bus.ports import Stored
@@ -25,7 +25,7 @@ def encode_conflict(stored: Stored[Conflict]) -> pb.Conflict:
         create_time=timestamp(stored.create_time_ms),
         update_time=timestamp(stored.update_time_ms),
         resolution=_encode_resolution(conflict.resolution, namespace) if conflict.resolution else None,
-        etag=etag_of(conflict.id, stored.revision),
+        etag=conflict_etag(stored),
     )
 
 

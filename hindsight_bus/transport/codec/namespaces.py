@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 
 from hbus.v1 import namespace_pb2 as pb
 from hbus.v1.namespace_service_pb2 import UpdatePolicyRequest
-from hindsight_bus.app.namespaces import Stats
+from hindsight_bus.app.namespaces import Stats, policy_etag
 from hindsight_bus.domain.errors import InvalidField
-from hindsight_bus.domain.memory import etag_of
 from hindsight_bus.domain.names import Namespace
 from hindsight_bus.domain.policy import ConflictPolicy, Policy, PolicyRecord, RankingWeights
 from hindsight_bus.domain.records import NamespaceRecord
@@ -87,7 +86,7 @@ def encode_stored_policy(stored: Stored[PolicyRecord]) -> pb.Policy:
     pattern = str(stored.record.pattern)
     encoded = encode_policy(stored.record, pattern)
     encoded.revision = stored.revision
-    encoded.etag = etag_of(pattern, stored.revision)
+    encoded.etag = policy_etag(stored)
     return encoded
 
 
