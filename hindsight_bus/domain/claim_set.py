@@ -36,7 +36,10 @@ def order(claim: Claim) -> tuple[int, int]:
 
 def meaning_of(record: SubjectRecord, statement: str) -> str:
     """Return the statement that stands for ``statement`` after merges."""
-    return dict(record.merged).get(statement, statement)
+    pairs = dict(record.merged)
+    while statement in pairs:
+        statement = pairs[statement]
+    return statement
 
 
 def saying(record: SubjectRecord, statement: str) -> tuple[Claim, ...]:
@@ -90,21 +93,18 @@ def move(
     return after, moved
 
 
-def map_meanings(record: SubjectRecord, statements: set[str], meaning: str) -> SubjectRecord:
-    """Return the record in which the statements, and what was merged into them, have another meaning."""
-    pairs = {said: meaning if meant in statements else meant for said, meant in record.merged}
-    pairs |= dict.fromkeys(statements, meaning)
-    pairs.pop(meaning, None)
-    return replace(record, merged=tuple(sorted(pairs.items())))
+def join_meanings(record: SubjectRecord, statements: Iterable[str], meaning: str) -> SubjectRecord:
+    """Return the record in which the statements, with what was merged into them, mean ``meaning``."""
+    roots = {meaning_of(record, statement) for statement in statements} - {meaning}
+    return replace(record, merged=(*record.merged, *((root, meaning) for root in sorted(roots))))
 
 
-def part_meanings(record: SubjectRecord, claims: Sequence[Claim]) -> SubjectRecord:
-    """Return the record in which what a memory says means what it said first."""
-    said = {c.statement for c in claims}
-    pairs = {other: meant for other, meant in record.merged if other not in said}
-    pairs |= {other: claims[0].statement for other, _ in record.merged if other in said}
-    pairs.pop(claims[0].statement, None)
-    return replace(record, merged=tuple(sorted(pairs.items())))
+def part_meaning(record: SubjectRecord, statements: Sequence[str]) -> SubjectRecord:
+    """Return the record in which a memory that said the statements, newest last, means nothing but them."""
+    pairs, own = dict(record.merged), statements[-1]
+    while pairs.get(own) in statements:
+        own = pairs[own]
+    return replace(record, merged=tuple(pair for pair in record.merged if pair[0] != own))
 
 
 def finish(before: SubjectRecord, after: SubjectRecord, by: str) -> tuple[SubjectRecord, dict[str, str]]:

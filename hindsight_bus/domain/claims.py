@@ -16,11 +16,11 @@ from hindsight_bus.domain.claim_set import (
     enter,
     finish,
     is_many,
-    map_meanings,
+    join_meanings,
     meaning_of,
     move,
     order,
-    part_meanings,
+    part_meaning,
     rivals_of,
     saying,
     with_claims,
@@ -181,7 +181,7 @@ def _is_news(record: SubjectRecord, held: Claim, claim: Claim, is_timed: bool) -
     return (
         claim.confidence != held.confidence
         or (is_timed and claim.event_time_ms > held.event_time_ms)
-        or (claim.many and not held.many)
+        or (claim.many and not is_many(record))
         or held.memory_id in record.archived
     )
 
@@ -222,7 +222,7 @@ def reinstate(record: SubjectRecord, memory_id: str, claims: Sequence[Claim], *,
     Raises:
         SubjectFull: The set would have more than 64 claims.
     """
-    parted = part_meanings(record, claims)
+    parted = part_meaning(record, [c.statement for c in claims])
     meaning = meaning_of(parted, claims[-1].statement)
     after, moved = move(parted, saying(parted, meaning), memory_id, next_version)
     latest = {c.speaker: c for c in claims if meaning_of(parted, c.statement) == meaning}
@@ -295,8 +295,8 @@ def merge(record: SubjectRecord, into: str, claims: Collection[Claim], *, next_v
         SubjectFull: The set would have more than 64 claims.
     """
     meaning = meaning_of(record, claims_of(record, {into})[0].statement)
-    said = {c.statement for c in claims} | {meaning_of(record, c.statement) for c in claims}
-    after, moved = move(map_meanings(record, said, meaning), claims, into, next_version)
+    joined = join_meanings(record, [c.statement for c in claims], meaning)
+    after, moved = move(joined, claims, into, next_version)
     changed, superseded = finish(record, after, into)
     return Change(
         record=changed,

@@ -47,7 +47,7 @@ def settle(
     half_life_ms = policy.belief_half_life_days * _DAY_MS
     groups = _groups(claims, half_life_ms)
     if keep_all or any(claim.many for claim in claims):
-        return {g.memory_id: Standing(MemoryState.ACTIVE, round(g.evidence, _DIGITS)) for g in groups}
+        return {g.memory_id: Standing(MemoryState.ACTIVE, g.evidence) for g in groups}
     newest_ms = max((claim.event_time_ms for claim in claims), default=0)
     held = _HELD_BY[policy.conflict_policy](groups, policy.conflict_margin)
     held |= {g.memory_id for g in groups if g.memory_id == chosen}
@@ -69,9 +69,7 @@ def _groups(claims: Iterable[Claim], half_life_ms: float) -> list[_Group]:
 
 
 def _group(memory_id: str, claims: list[Claim], half_life_ms: float) -> _Group:
-    # Sorted, so that the product does not depend on the order of arrival in its last bit.
-    doubt = math.prod(sorted(1.0 - claim.confidence for claim in claims))
-    evidence = min(MAX_SCORE, 1.0 - doubt)
+    evidence = evidence_of(claims)
     newest = max((claim.event_time_ms, claim.sequence) for claim in claims)
     strength = math.log2(evidence) + newest[0] / half_life_ms if evidence else -math.inf
     return _Group(memory_id, evidence, strength, newest)

@@ -123,6 +123,38 @@ def test_one_claim_of_many_lets_all_stand() -> None:
     assert subject.outcome["nuts"].score == 0.9
 
 
+def test_statements_made_beside_others_stay_beside_them() -> None:
+    """What a speaker said while the subject was MANY stands though the claim that made it so is gone."""
+    subject = Subject()
+    nuts = subject.say("t", "nuts", 0.9, 0, many=True).memory_id
+    subject.say("a", "milk", 0.9, 1)
+    subject.say("a", "eggs", 0.3, 2)
+    subject.forget(nuts)
+    assert subject.outcome_states == {"milk": "ACTIVE", "eggs": "ACTIVE"}
+
+
+def test_a_restored_statement_stands_beside_its_speakers_others() -> None:
+    """A subject that became MANY meanwhile takes it back without replacing anything, and keeps it so."""
+    subject = Subject()
+    milk = subject.say("a", "milk", day=0).memory_id
+    subject.forget(milk)
+    subject.say("a", "eggs", day=1)
+    nuts = subject.say("t", "nuts", day=2, many=True).memory_id
+    subject.restore(milk)
+    subject.forget(nuts)
+    assert subject.outcome_states == {"milk": "ACTIVE", "eggs": "ACTIVE"}
+
+
+def test_saying_again_that_many_hold_is_news() -> None:
+    """It lets all statements stand; once they do, repetition is none."""
+    subject = Subject()
+    subject.say("a", "x", 0.9)
+    subject.say("b", "y", 0.3)
+    assert subject.say("b", "y", 0.3, many=True).assertion is Assertion.RESTATED
+    assert subject.outcome_states == {"x": "ACTIVE", "y": "ACTIVE"}
+    assert subject.say("a", "x", 0.9).assertion is Assertion.DUPLICATE
+
+
 # --- saying it again -----------------------------------------------------------------------------------------------
 
 
@@ -251,6 +283,24 @@ def test_an_update_that_sides_with_a_memory_joins_it() -> None:
     update = subject.say("c", "x", supersedes=(y,))
     assert (update.assertion, update.memory_id) == (Assertion.CORROBORATED, x)
     assert {c.speaker for c in subject.record.claims} == {"agent:a", "agent:c"}
+
+
+def test_an_update_may_repeat_ones_own_statement() -> None:
+    """The speaker insists: its claim is restated once and the others are covered."""
+    subject = Subject()
+    x = subject.say("a", "x").memory_id
+    y = subject.say("b", "y").memory_id
+    update = subject.say("a", "x", 0.9, supersedes=(x, y))
+    assert (update.assertion, update.memory_id, update.superseded) == (Assertion.RESTATED, x, {y: x})
+    assert [c.confidence for c in subject.record.claims] == [0.9]
+
+
+def test_a_memory_never_covers_itself() -> None:
+    """Naming the covering memory among the covered leaves it in place."""
+    subject = Subject()
+    x = subject.say("a", "x").memory_id
+    y = subject.say("b", "y").memory_id
+    assert claims.cover(subject.record, [x, y], by=x).superseded == {y: x}
 
 
 def test_covering_on_another_subject_takes_only_what_is_named() -> None:
@@ -474,12 +524,57 @@ def test_merging_twice_leads_to_the_last_meaning() -> None:
     assert {c.memory_id for c in subject.record.claims} == {x}
 
 
+def test_a_merge_outlives_the_claims_that_it_joined() -> None:
+    """Words that nobody uses any more still mean the same when they come up again."""
+    subject, x, y = contested()
+    subject.say("c", "z")
+    subject.merge(y, claims.memory_with(subject.record, "z") or "")
+    subject.say("b", "w", 0.1, 1)
+    subject.merge(x, y)
+    assert subject.say("d", "y").memory_id == x
+    subject.say("c", "w", 0.1, 1)
+    assert subject.say("e", "z").memory_id == x
+
+
+def test_restoring_the_memory_that_others_were_merged_into_keeps_them() -> None:
+    """The merge stands: all its speakers are back, whoever came first."""
+    subject, x, y = contested()
+    subject.merge(y, x)
+    speakers = {c.speaker for c in subject.record.claims}
+    subject.forget(y)
+    subject.claims[y].sort(key=lambda c: c.sequence)
+    subject.restore(y)
+    assert {c.speaker for c in claims.claims_of(subject.record, {y})} == speakers
+    assert subject.say("c", "x").memory_id == y
+
+
+def test_restoring_a_memory_out_of_a_chain_of_merges_keeps_its_own() -> None:
+    """What was merged into it before it was merged away itself comes along."""
+    subject, x, y = contested()
+    z = subject.say("c", "z").memory_id
+    subject.merge(y, z)
+    subject.merge(x, y)
+    subject.restore(y)
+    assert {c.speaker for c in claims.claims_of(subject.record, {y})} == {"agent:b", "agent:c"}
+    assert claims.memory_with(subject.record, "x") == x
+
+
+def test_merging_takes_a_speaker_away_from_what_it_said_before() -> None:
+    """A later claim from another subject replaces its speaker's claim here, whose memory is then superseded too."""
+    here, there = Subject(), Subject()
+    x, y = here.say("a", "x").memory_id, here.say("b", "y").memory_id
+    foreign = there.say("b", "z", day=1)
+    change = claims.merge(here.record, x, (foreign.claim,), next_version=2)
+    assert change.superseded == {foreign.memory_id: x, y: x}
+
+
 def test_restoring_a_merged_memory_parts_it_again() -> None:
-    """It takes back its own claims, and those who used its words since."""
+    """It takes back its own claims, and those who used its words since; only the latter move."""
     subject, x, y = contested()
     subject.merge(x, y)
     subject.say("c", "y")
-    subject.restore(y)
+    change = subject.restore(y)
+    assert [m.after.speaker for m in change.moved] == ["agent:c"]
     assert {c.speaker for c in claims.claims_of(subject.record, {y})} == {"agent:b", "agent:c"}
     assert {c.speaker for c in claims.claims_of(subject.record, {x})} == {"agent:a"}
 
