@@ -65,7 +65,7 @@ class Committer:
         return committed
 
     async def attempt(self, action: Callable[[], Awaitable[T]]) -> T:
-        """Run ``action``, which reads, decides and commits, until no precondition fails; ``Contended`` after 5 tries."""
+        """Run what reads, decides and commits until no precondition fails; ``Contended`` after 5 tries."""
         for _ in range(MAX_ATTEMPTS):
             try:
                 return await action()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hindsight_bus.domain.position import Positions
 
@@ -11,9 +11,6 @@ from hindsight_bus.domain.position import Positions
 class Freshness:
     """Requirement of a read. Default: serve what this node has now."""
 
-    at_least: Positions = Positions()
+    at_least: Positions = field(default_factory=Positions)
     fully_consistent: bool = False
     require_vectors: bool = False
-
-
-LATEST_KNOWN = Freshness()

@@ -10,16 +10,37 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from hindsight_bus.app.records import StoredMemory
+from hindsight_bus.app.records import RecordReader, StoredMemory
 from hindsight_bus.app.tail import LogCommit, own_commit
 from hindsight_bus.domain.claims import Change, claims_of
 from hindsight_bus.domain.events import Event, EventKind
-from hindsight_bus.domain.memory import Claim, Head, Memory, MemoryState, Transition, Vector, Version
+from hindsight_bus.domain.memory import (
+    Claim,
+    Head,
+    Memory,
+    MemoryState,
+    MemoryType,
+    Transition,
+    Vector,
+    Version,
+)
 from hindsight_bus.domain.names import Namespace
 from hindsight_bus.domain.policy import Policy
-from hindsight_bus.domain.records import Conflict, ConflictSide, ConflictState, SubjectRecord
+from hindsight_bus.domain.records import Conflict, ConflictState, SubjectRecord
 from hindsight_bus.domain.settling import Settled, event_kind, evidence_of, resettle
-from hindsight_bus.ports import Commit, Committed, Count, Delete, DueItem, Expect, Put, Record, Ref, Stored, TakenItem
+from hindsight_bus.ports import (
+    Commit,
+    Committed,
+    Count,
+    Delete,
+    DueItem,
+    Expect,
+    Put,
+    Record,
+    Ref,
+    Stored,
+    TakenItem,
+)
 
 MAX_HEAD_CLAIMS = 64
 
@@ -46,17 +67,20 @@ class SubjectChange:
 
     def affected(self) -> set[str]:
         """Return the ids of memories whose state, conflict or claims change."""
-        after, before = self.settled.record, self.before
-        ids = set(self.change.superseded) | {c.memory_id for c in self.change.claims}
-        for memory_id, standing in after.standings.items():
-            known = before.standings.get(memory_id) if before is not None else None
-            told = before.conflict_id if before is not None and known is not None else ""
-            is_told = standing.state is not MemoryState.CONTESTED or told == after.conflict_id
-            if known is None or known.state is not standing.state or not is_told:
-                ids.add(memory_id)
-            elif before is not None and claims_of(before, {memory_id}) != claims_of(after, {memory_id}):
-                ids.add(memory_id)
-        return ids
+        record = self.settled.record
+        changed = {memory_id for memory_id in record.standings if self._differs(memory_id)}
+        return changed | set(self.change.superseded) | {claim.memory_id for claim in self.change.claims}
+
+    def _differs(self, memory_id: str) -> bool:
+        before, after = self.before, self.settled.record
+        if before is None or memory_id not in before.standings:
+            return True
+        state = after.standings[memory_id].state
+        return (
+            before.standings[memory_id].state is not state
+            or (state is MemoryState.CONTESTED and before.conflict_id != after.conflict_id)
+            or claims_of(before, {memory_id}) != claims_of(after, {memory_id})
+        )
 
     def sides(self) -> set[str]:
         """Return the ids of memories whose text a conflict record needs."""
@@ -120,10 +144,6 @@ class CommitPlan:
         """Write a version record."""
         self.put(Ref(Version, (version.memory_id, version.number)), version)
 
-    def put_vector(self, vector: Vector) -> None:
-        """Write a vector."""
-        self.put(Ref(Vector, (vector.memory_id, vector.version, vector.profile)), vector)
-
     # -- memories
 
     def create(self, head: Head, version: Version, vector: Vector | None, *, reason: str = "") -> None:
@@ -132,30 +152,55 @@ class CommitPlan:
         self.expect(ref, 0)
         self.put(ref, head)
         self.put_version(version)
-        self.memories[head.memory_id] = StoredMemory(Stored(head, 0, 0, 0, 0), version, vector)
+        self.memories[head.memory_id] = StoredMemory(Stored(head, 0, 0, 0, 0), version, None)
         self.tell(EventKind.WRITTEN, None, head, reason=reason)
         kind = event_kind(MemoryState.NONE, head.state)
         if kind is not None:
             self.tell(kind, None, head, reason=reason)
         if vector is not None:
-            self.put_vector(vector)
-            self.tell(EventKind.INDEXED, None, head)
+            self.index(vector)
 
     def change(
-        self, before: StoredMemory, head: Head, kind: EventKind, *, version: Version | None = None, reason: str = ""
+        self,
+        before: StoredMemory,
+        head: Head,
+        kind: EventKind,
+        *,
+        version: Version | None = None,
+        reason: str = "",
+        conflict_id: str = "",
     ) -> None:
-        """Change a memory's head, and its current version where a new one is given."""
+        """Change a memory's head, and its current version where a new one is given.
+
+        A change of standing that comes with it is told too. ``conflict_id`` names the conflict that is told of.
+        """
         ref = Ref(Head, (head.memory_id,))
         self.expect(ref, before.head.revision)
         self.put(ref, head)
         if version is not None:
             self.put_version(version)
         vector = before.vector if version is None or version.number == before.version.number else None
-        self.memories[head.memory_id] = StoredMemory(replace(before.head, record=head), version or before.version, vector)
+        self.memories[head.memory_id] = StoredMemory(
+            replace(before.head, record=head), version or before.version, vector
+        )
         self._known.append(before.version)
-        self.tell(kind, before.head, head, reason=reason)
+        if before.head.record.conflict_id and not head.conflict_id:
+            suspicion = before.head.record.conflict_id
+            self.due(DueItem(f"moot:{suspicion}", "moot", (suspicion,)))
+        self.tell(kind, before.head, head, reason=reason, conflict_id=conflict_id)
+        moved = event_kind(before.head.record.state, head.state)
+        if moved is not None and moved is not kind:
+            self.tell(moved, before.head, head, reason=reason)
 
-    def tell(self, kind: EventKind, before: Stored[Head] | None, after: Head, *, reason: str = "", conflict_id: str = "") -> None:
+    def tell(
+        self,
+        kind: EventKind,
+        before: Stored[Head] | None,
+        after: Head,
+        *,
+        reason: str = "",
+        conflict_id: str = "",
+    ) -> None:
         """Add an event and a step of history. INDEXED is no step: it changes nothing about the memory."""
         was = before.record if before is not None else None
         state_before = was.state if was is not None else MemoryState.NONE
@@ -182,8 +227,35 @@ class CommitPlan:
             )
         )
         if kind is not EventKind.INDEXED:
-            step = Transition(after.memory_id, kind, state_before, after.state, after.version, self.agent, reason)
+            step = Transition(
+                after.memory_id, kind, state_before, after.state, after.version, self.agent, reason
+            )
             self._transitions.append(step)
+
+    def index(self, vector: Vector) -> None:
+        """Give a memory of this plan its vector."""
+        self.put(Ref(Vector, (vector.memory_id, vector.version, vector.profile)), vector)
+        stored = replace(self.memories[vector.memory_id], vector=vector)
+        self.memories[vector.memory_id] = stored
+        self.tell(EventKind.INDEXED, stored.head if stored.head.create_revision else None, stored.head.record)
+
+    def tell_policy(self, pattern: str) -> None:
+        """Add the event that a policy changed."""
+        none, kind = MemoryState.NONE, EventKind.POLICY
+        event = Event(
+            kind,
+            self.namespace,
+            "",
+            0,
+            MemoryType.EPISODIC,
+            none,
+            none,
+            0.0,
+            0.0,
+            agent=self.agent,
+            reason=pattern,
+        )
+        self._events.append(event)
 
     # -- subjects
 
@@ -195,19 +267,24 @@ class CommitPlan:
         self.put(ref, record)
 
     def settle_others(
-        self, subject: SubjectChange, memories: Mapping[str, StoredMemory], skip: Iterable[str], *, reason: str = ""
+        self,
+        subject: SubjectChange,
+        memories: Mapping[str, StoredMemory],
+        skip: Iterable[str],
+        *,
+        reason: str = "",
     ) -> None:
         """Give every affected memory of a subject its new standing, except those that the use case handles itself."""
         for memory_id in sorted(subject.affected() - set(skip)):
             stored = memories[memory_id]
             head = settled_head(stored.head.record, subject)
             kind = event_kind(stored.head.record.state, head.state)
-            if kind is not None:
-                self.change(stored, head, kind, reason=reason)
-            elif head != stored.head.record:
-                self.change(stored, head, EventKind.UPDATED, reason=reason or "its claims changed")
+            if kind is not None or head != stored.head.record:
+                self.change(stored, head, kind or EventKind.UPDATED, reason=reason)
 
-    def put_conflict(self, subject: SubjectChange, known: Stored[Conflict] | None, texts: Mapping[str, str]) -> None:
+    def put_conflict(
+        self, subject: SubjectChange, known: Stored[Conflict] | None, texts: Mapping[str, str]
+    ) -> None:
         """Write what becomes of the subject's conflict, if anything does."""
         change, record = subject.settled.conflict, subject.settled.record
         if change is None or (known is None and not change.is_new):
@@ -290,10 +367,17 @@ def settled_head(head: Head, subject: SubjectChange) -> Head:
         state=standing.state,
         effective_confidence=evidence_of(live),
         claims=_with_new_claims(head.claims, live),
-        conflict_id=record.conflict_id if standing.state is MemoryState.CONTESTED else "",
+        conflict_id=_conflict_id(head, standing.state, record),
         superseded_by="",
         agents=tuple(sorted({claim.agent for claim in live})),
     )
+
+
+def _conflict_id(head: Head, state: MemoryState, record: SubjectRecord) -> str:
+    """Return the conflict to show: the subject's while contested, else the suspicion that the memory is under."""
+    if state is MemoryState.CONTESTED:
+        return record.conflict_id
+    return "" if head.state is MemoryState.CONTESTED else head.conflict_id
 
 
 def _with_new_claims(made: tuple[Claim, ...], live: Iterable[Claim]) -> tuple[Claim, ...]:
@@ -301,11 +385,16 @@ def _with_new_claims(made: tuple[Claim, ...], live: Iterable[Claim]) -> tuple[Cl
     return tuple(sorted(merged.values(), key=lambda c: c.sequence))[-MAX_HEAD_CLAIMS:]
 
 
+async def copy_wordings(reader: RecordReader, plan: CommitPlan, change: Change) -> None:
+    """Keep the wording of every claim that a change moves to another memory, as a version of that memory."""
+    keys = [(move.before.memory_id, move.before.version) for move in change.moved]
+    stored = await reader.many(plan.partition, Version, keys)
+    for move, version in zip(change.moved, stored, strict=True):
+        if version is not None:
+            moved = replace(version.record, memory_id=move.after.memory_id, number=move.after.version)
+            plan.put_version(moved)
+
+
 def texts_of(memories: Mapping[str, StoredMemory]) -> dict[str, str]:
     """Return the current text of each memory."""
     return {memory_id: stored.version.text for memory_id, stored in memories.items()}
-
-
-def restated_sides(sides: Iterable[ConflictSide], texts: Mapping[str, str]) -> tuple[ConflictSide, ...]:
-    """Return the sides with the texts given."""
-    return tuple(replace(side, text=texts.get(side.memory_id, side.text)) for side in sides)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -65,14 +66,20 @@ class Reader:
         return found.memory, positions
 
     async def list(
-        self, caller: Caller, namespace: Namespace, filter: Filter, after: int, limit: int, freshness: Freshness
+        self,
+        caller: Caller,
+        namespace: Namespace,
+        filter: Filter,
+        after: int,
+        limit: int,
+        freshness: Freshness,
     ) -> Page:
         """Return at most ``limit`` matching memories made after the creation revision ``after``.
 
         Cost: O(memories looked at); a narrow filter looks at many. A namespace that does not exist is empty.
         """
         positions, record = await self._start(namespace, freshness)
-        found: list[StoredMemory] = []
+        found: builtins.list[StoredMemory] = []
         while record is not None and len(found) < limit:
             ids = await self._reader.store.memory_ids(namespace, after, _SCAN_PAGE)
             if not ids:
@@ -90,7 +97,7 @@ class Reader:
 
     async def versions(
         self, caller: Caller, name: ResourceName, before: int, limit: int
-    ) -> tuple[list[PastVersion], int]:
+    ) -> tuple[builtins.list[PastVersion], int]:
         """Return at most ``limit`` versions numbered below ``before`` (0 = all), newest first, and where to go on."""
         record = await self._reader.namespace(name.namespace)
         profile = record.record.profile if record is not None else ""
@@ -98,7 +105,9 @@ class Reader:
         if current is None:
             raise NotFound(str(name))
         partition = self._reader.partition(name.namespace)
-        newest = min(before - 1, current.head.record.last_version) if before else current.head.record.last_version
+        newest = (
+            min(before - 1, current.head.record.last_version) if before else current.head.record.last_version
+        )
         numbers = range(newest, max(newest - limit, 0), -1)
         stored, history = await asyncio.gather(
             self._reader.many(partition, Version, [(name.id, number) for number in numbers]),
@@ -124,7 +133,7 @@ class Reader:
 
     async def _memories(
         self, namespace: Namespace, ids: Sequence[tuple[str, int]], profile: str
-    ) -> list[StoredMemory]:
+    ) -> builtins.list[StoredMemory]:
         partition = self._reader.partition(namespace)
         found = await self._reader.memories(partition, [memory_id for memory_id, _ in ids], profile)
         return [memory for memory in found if memory is not None]

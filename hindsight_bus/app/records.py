@@ -9,6 +9,7 @@ from typing import TypeVar
 from hindsight_bus.domain.memory import Head, Memory, Vector, Version
 from hindsight_bus.domain.names import Namespace, partition_of
 from hindsight_bus.domain.records import Conflict, NamespaceRecord
+from hindsight_bus.domain.settling import Settled
 from hindsight_bus.ports import MemoryLog, Record, Ref, Stored
 
 T = TypeVar("T", bound=Record)
@@ -46,11 +47,14 @@ class RecordReader:
         """Return the partition that a namespace lies in."""
         return partition_of(namespace.owner_id, self.store.partitions)
 
-    async def many(self, partition: int, kind: type[T], keys: Sequence[tuple[str | int, ...]]) -> list[Stored[T] | None]:
+    async def many(
+        self, partition: int, kind: type[T], keys: Sequence[tuple[str | int, ...]]
+    ) -> list[Stored[T] | None]:
         """Return records of one class in the order of their keys, in one round trip."""
         if not keys:
             return []
-        return await self.store.read(partition, [Ref(kind, key) for key in keys])  # type: ignore[return-value]
+        refs = [Ref(kind, key) for key in keys]  # type: ignore[arg-type]
+        return await self.store.read(partition, refs)  # type: ignore[return-value]
 
     async def one(self, partition: int, kind: type[T], *key: str | int) -> Stored[T] | None:
         """Return one record."""
@@ -64,6 +68,13 @@ class RecordReader:
         """Return a conflict, if it is there and of that namespace."""
         stored = await self.one(self.partition(namespace), Conflict, conflict_id)
         return stored if stored is not None and stored.record.namespace == namespace else None
+
+    async def conflict_of(self, settled: Settled) -> Stored[Conflict] | None:
+        """Return the stored conflict that settling a subject has changed; None where it has not, or made a new one."""
+        change = settled.conflict
+        if change is None or change.is_new:
+            return None
+        return await self.conflict(settled.record.namespace, change.conflict_id)
 
     async def memories(
         self, partition: int, memory_ids: Sequence[str], profile: str, version: int = 0
@@ -82,7 +93,9 @@ class RecordReader:
         }
         return [whole.get(memory_id) for memory_id in memory_ids]
 
-    async def memory(self, namespace: Namespace, memory_id: str, profile: str, version: int = 0) -> StoredMemory | None:
+    async def memory(
+        self, namespace: Namespace, memory_id: str, profile: str, version: int = 0
+    ) -> StoredMemory | None:
         """Return one memory, if it is there and of that namespace."""
         found = (await self.memories(self.partition(namespace), [memory_id], profile, version))[0]
         return found if found is not None and found.head.record.namespace == namespace else None

@@ -17,6 +17,7 @@ from hindsight_bus.domain.memory import Memory, MemoryState
 from hindsight_bus.domain.names import Namespace, owner_id, partition_of
 from hindsight_bus.domain.policy import RankingWeights
 from hindsight_bus.domain.position import Positions
+from hindsight_bus.domain.profiles import external_dimension
 from hindsight_bus.domain.query import Filter
 from hindsight_bus.domain.records import NamespaceRecord
 from hindsight_bus.ports import Candidate, Embedder, Vectors, ViewQuery
@@ -71,7 +72,12 @@ class Searcher:
     """Answers searches."""
 
     def __init__(
-        self, reader: RecordReader, views: Views, policies: PolicyBook, embedder: Embedder, served: ServedNotes
+        self,
+        reader: RecordReader,
+        views: Views,
+        policies: PolicyBook,
+        embedder: Embedder,
+        served: ServedNotes,
     ) -> None:
         self._reader = reader
         self._views = views
@@ -110,7 +116,9 @@ class Searcher:
         owned = owner_id(tenant, scope, owner)
         partition = partition_of(owned, self._reader.store.partitions)
         ids = await self._reader.store.owner_namespaces(partition, owned)
-        stored = await self._reader.many(partition, NamespaceRecord, [(namespace_id,) for namespace_id in ids])
+        stored = await self._reader.many(
+            partition, NamespaceRecord, [(namespace_id,) for namespace_id in ids]
+        )
         return [s.record.namespace for s in stored if s is not None]
 
     # -- what to look for
@@ -124,7 +132,7 @@ class Searcher:
             return request.vector, False
         if not request.query or not views:
             return None, False
-        own = [view for view in views if not view.record.profile.startswith("external(")]
+        own = [view for view in views if not external_dimension(view.record.profile)]
         for view in own:
             if view.record.profile != self._embedder.profile:
                 raise ProfileMismatch(str(view.record.namespace), view.record.profile, self._embedder.profile)
@@ -208,7 +216,8 @@ class Searcher:
 def _check_dimension(record: NamespaceRecord, dimension: int) -> None:
     if record.dimension and record.dimension != dimension:
         raise InvalidField(
-            "vector", f"has {dimension} dimensions, {record.namespace} ({record.profile}) has {record.dimension}"
+            "vector",
+            f"has {dimension} dimensions, {record.namespace} ({record.profile}) has {record.dimension}",
         )
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 import structlog
 
-from hindsight_bus.domain.claims import statement_key
 from hindsight_bus.domain.errors import HbusError
 from hindsight_bus.domain.memory import Memory
 from hindsight_bus.domain.names import Namespace, digest
+from hindsight_bus.domain.statements import statement_key
 from hindsight_bus.ports import Clock, MemoryLog
 
 log = structlog.get_logger(__name__)
@@ -60,7 +60,9 @@ class ServedNotes:
         for (agent, namespace), statements in notes.items():
             agents.setdefault(agent, {})[namespace] = sorted(statements)
         now = self._store.now_ms()
-        await asyncio.gather(*(self._store.note_served(agent, served, now) for agent, served in agents.items()))
+        await asyncio.gather(
+            *(self._store.note_served(agent, served, now) for agent, served in agents.items())
+        )
 
 
 def _fingerprint(memory: Memory) -> str:

@@ -171,7 +171,7 @@ class PartitionTail:
         return lambda: self._listeners.remove(listener)
 
     async def follow(self) -> Position:
-        """Start to follow if need be; return the position reached, at or past the log's head at the time of the call."""
+        """Start to follow if need be; return the position reached, at least the log's head when it began."""
         async with self._lock:
             if not self.is_following:
                 self.position = (await self._store.ends(self.partition)).newest
@@ -215,7 +215,9 @@ class PartitionTail:
             stamp = self._ring[position.revision].entry.stamp
         else:
             entries = await self._store.entries(self.partition, position.revision - 1, 1)
-            stamp = entries[0].stamp if entries and entries[0].revision == position.revision else position.stamp
+            stamp = (
+                entries[0].stamp if entries and entries[0].revision == position.revision else position.stamp
+            )
         if stamp != position.stamp:
             raise LogDiverged(self.partition, self.position.revision)
 

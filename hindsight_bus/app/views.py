@@ -283,8 +283,8 @@ class Views:
 
     def _on_commits(self, partition: int, commits: Sequence[LogCommit]) -> None:
         if not commits:
-            for view in [view for view in self._loaded.values() if view.partition == partition]:
-                self._drop(view)
+            for stale in [view for view in self._loaded.values() if view.partition == partition]:
+                self._drop(stale)
         for commit in commits:
             for event in commit.entry.events:
                 view = self._loaded.get(event.namespace.id)
@@ -320,7 +320,7 @@ class Views:
             answers, results = await self._on_thread(
                 view.visit, events, [query for query, _ in queries], [job for job, _ in jobs]
             )
-        except Exception as error:  # whoever asked gets it; a visitor must not die with requests unanswered
+        except Exception as error:  # noqa: BLE001 - whoever asked gets it; a visitor must not die with requests unanswered
             self._drop(view)
             for future in waiting:
                 if not future.done():

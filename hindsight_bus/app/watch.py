@@ -137,7 +137,9 @@ Message = Confirmed | Batch | SnapshotPart | Progress
 class Watcher:
     """Serves subscriptions."""
 
-    def __init__(self, reader: RecordReader, tails: Tails, checkpoint_seconds: float = _CHECKPOINT_SECONDS) -> None:
+    def __init__(
+        self, reader: RecordReader, tails: Tails, checkpoint_seconds: float = _CHECKPOINT_SECONDS
+    ) -> None:
         self._reader = reader
         self._tails = tails
         self._checkpoint_seconds = checkpoint_seconds
@@ -189,7 +191,9 @@ class _Subscription:
             await tail.follow()
             self._epochs[partition] = tail.epoch
         ends = await asyncio.gather(*(self._reader.store.ends(p) for p in self._partitions))
-        for partition, (newest, trimmed) in zip(self._partitions, ((e.newest, e.trimmed) for e in ends), strict=True):
+        for partition, (newest, trimmed) in zip(
+            self._partitions, ((e.newest, e.trimmed) for e in ends), strict=True
+        ):
             self._cursors[partition] = self._start_in(partition, newest, trimmed)
         if isinstance(self._request.start, AfterTokens):
             await asyncio.gather(*(self._confirm(position) for position in self._cursors.values()))
@@ -230,7 +234,9 @@ class _Subscription:
 
     async def _namespaces(self, partition: int) -> list[tuple[Namespace, str]]:
         ids = await self._reader.store.namespaces(partition)
-        stored = await self._reader.many(partition, NamespaceRecord, [(namespace_id,) for namespace_id in ids])
+        stored = await self._reader.many(
+            partition, NamespaceRecord, [(namespace_id,) for namespace_id in ids]
+        )
         records = [s.record for s in stored if s is not None]
         return [(r.namespace, r.profile) for r in records if self._concerns(r.namespace)]
 
@@ -318,7 +324,9 @@ class _Subscription:
             return False
         after = commit.versions.get((event.memory_id, event.version))
         before = commit.versions.get((event.memory_id, event.version_before))
-        return filter.matches(after, event.confidence_after) or filter.matches(before, event.confidence_before)
+        return filter.matches(after, event.confidence_after) or filter.matches(
+            before, event.confidence_before
+        )
 
 
 def _no_vectors(namespace_id: str) -> None:

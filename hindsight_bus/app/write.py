@@ -37,6 +37,7 @@ from hindsight_bus.domain.memory import (
 from hindsight_bus.domain.names import Namespace, ResourceName, digest, id_for_request
 from hindsight_bus.domain.policy import Policy
 from hindsight_bus.domain.position import Positions
+from hindsight_bus.domain.profiles import external_dimension
 from hindsight_bus.domain.records import Conflict, Fingerprint, NamespaceRecord, Receipt, SubjectRecord
 from hindsight_bus.domain.statements import speaker_of, statement_key, subject_key
 from hindsight_bus.ports import (
@@ -191,7 +192,9 @@ class Writer:
     async def _derive(self, draft: WriteDraft, language: str) -> Derivation | None:
         view = await self._views.open(draft.namespace)
         known = await self._views.ask(view, lambda v: v.subjects()) if view is not None else {}
-        derivation = derive_subject(draft.text, language, known, speaker_is_user=draft.channel is Channel.USER)
+        derivation = derive_subject(
+            draft.text, language, known, speaker_is_user=draft.channel is Channel.USER
+        )
         concerns_owner = draft.namespace.scope == "user" and draft.about in ("", draft.namespace.owner)
         if derivation is not None and derivation.single_valued and not concerns_owner:
             return replace(derivation, single_valued=False)
@@ -234,7 +237,11 @@ class _Attempt:
 
     async def _read(
         self,
-    ) -> tuple[Stored[NamespaceRecord] | None, Stored[Receipt] | None, Stored[SubjectRecord] | Stored[Fingerprint] | None]:
+    ) -> tuple[
+        Stored[NamespaceRecord] | None,
+        Stored[Receipt] | None,
+        Stored[SubjectRecord] | Stored[Fingerprint] | None,
+    ]:
         """Read in one round trip what every write depends on."""
         space, draft = self._namespace.id, self._draft
         refs = [Ref(NamespaceRecord, (space,))]
@@ -253,7 +260,7 @@ class _Attempt:
         vector = self._draft.vector
         if stored is None:
             profile = self._judged.policy.embedding_profile or self._embedder.profile
-            dimension = vectors.dimension_of(profile) or self._embedder.dimension
+            dimension = external_dimension(profile) or self._embedder.dimension
             record = NamespaceRecord(self._namespace, profile, dimension)
             ref = Ref(NamespaceRecord, (self._namespace.id,))
             self._plan.expect(ref, 0)
@@ -263,7 +270,9 @@ class _Attempt:
         if vector is None and record.profile != self._embedder.profile:
             raise ProfileMismatch(str(self._namespace), record.profile, self._embedder.profile)
         if vector is not None and record.dimension and len(vector) != record.dimension:
-            problem = f"has {len(vector)} dimensions, {self._namespace} ({record.profile}) has {record.dimension}"
+            problem = (
+                f"has {len(vector)} dimensions, {self._namespace} ({record.profile}) has {record.dimension}"
+            )
             raise InvalidField("memory.vector", problem)
         return record.profile
 
@@ -271,7 +280,9 @@ class _Attempt:
 
     async def _write_episode(self, known: Stored[Fingerprint] | Stored[SubjectRecord] | None) -> Outcome:
         if known is not None and isinstance(known.record, Fingerprint):
-            return await self._nothing_new(Decision.DUPLICATE, known.record.memory_id, "said before, word for word")
+            return await self._nothing_new(
+                Decision.DUPLICATE, known.record.memory_id, "said before, word for word"
+            )
         version = self._version(self._new_id, 1)
         head = self._head(version, state=MemoryState.ACTIVE, confidence=version.confidence)
         self._plan.create(head, version, self._vector(version))
@@ -293,7 +304,9 @@ class _Attempt:
         superseded = await self._superseded_by_draft()
         asserted = self._assert(record, joined, [m.head.record for m in superseded])
         if asserted.assertion is Assertion.DUPLICATE:
-            return await self._nothing_new(Decision.DUPLICATE, asserted.memory_id, "its speaker had said so before")
+            return await self._nothing_new(
+                Decision.DUPLICATE, asserted.memory_id, "its speaker had said so before"
+            )
         subjects = [SubjectChange.of(stored, asserted, judged.policy)]
         subjects += await self._covered_elsewhere(superseded, asserted.memory_id)
         return await self._settle(asserted, subjects, joined)
@@ -390,8 +403,9 @@ class _Attempt:
         for subject in subjects:
             self._plan.put_subject(subject)
             self._plan.settle_others(subject, memories, skip=[memory_id])
-            known = await self._conflict_of(subject) or known
-            self._plan.put_conflict(subject, await self._conflict_of(subject), texts)
+            joined_conflict = await self._reader.conflict_of(subject.settled)
+            self._plan.put_conflict(subject, joined_conflict, texts)
+            known = joined_conflict or known
         self._count_quota()
         decision = Decision.STORED if joined is None else Decision.CORROBORATED
         return await self._finish(decision, memory_id, reason, known)
@@ -402,21 +416,13 @@ class _Attempt:
         head = settled_head(replace(blank, claims=(asserted.claim,)), own)
         self._plan.create(head, version, self._vector(version))
 
-    def _strengthen(
-        self, asserted: Asserted, own: SubjectChange, joined: StoredMemory, reason: str
-    ) -> None:
+    def _strengthen(self, asserted: Asserted, own: SubjectChange, joined: StoredMemory, reason: str) -> None:
         number = asserted.claim.version
         if number != joined.version.number and number > joined.head.record.last_version:
             self._plan.put_version(self._version(asserted.memory_id, number))
         head = settled_head(joined.head.record, own)
         head = replace(head, last_version=max(head.last_version, number))
         self._plan.change(joined, head, EventKind.CORROBORATED, reason=reason)
-
-    async def _conflict_of(self, subject: SubjectChange) -> Stored[Conflict] | None:
-        change = subject.settled.conflict
-        if change is None or change.is_new:
-            return None
-        return await self._reader.conflict(self._namespace, change.conflict_id)
 
     def _count_quota(self) -> None:
         draft, judged = self._draft, self._judged
@@ -478,11 +484,17 @@ class _Attempt:
         """Return the caller's vector, or queue the work of making one; queue what looks for contradictions."""
         number = version.number
         if self._draft.vector is None:
-            self._plan.due(DueItem(f"embed:{version.memory_id}:{number}", "embed", (version.memory_id, number)))
+            self._plan.due(
+                DueItem(f"embed:{version.memory_id}:{number}", "embed", (version.memory_id, number))
+            )
         elif version.type.has_claims:
-            self._plan.due(DueItem(f"suspect:{version.memory_id}:{number}", "suspect", (version.memory_id, number)))
+            self._plan.due(
+                DueItem(f"suspect:{version.memory_id}:{number}", "suspect", (version.memory_id, number))
+            )
         if version.expire_time_ms:
-            item = DueItem(f"expire:{version.memory_id}", "expire", (version.memory_id,), version.expire_time_ms)
+            item = DueItem(
+                f"expire:{version.memory_id}", "expire", (version.memory_id,), version.expire_time_ms
+            )
             self._plan.due(item)
         if self._draft.vector is None:
             return None

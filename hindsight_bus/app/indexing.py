@@ -1,0 +1,273 @@
+"""Work that follows a write: vectors, suspicions, expiry, purging, settling anew under a changed policy."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hindsight_bus.app.change import Changer
+from hindsight_bus.app.commit import Committer
+from hindsight_bus.app.conflicts import Conflicts
+from hindsight_bus.app.plan import CommitPlan, SubjectChange, texts_of
+from hindsight_bus.app.policies import PolicyBook
+from hindsight_bus.app.records import RecordReader, StoredMemory
+from hindsight_bus.app.views import Views
+from hindsight_bus.app.work import Handler
+from hindsight_bus.domain import vectors
+from hindsight_bus.domain.claims import Change
+from hindsight_bus.domain.derivation import derive_subject
+from hindsight_bus.domain.errors import ProfileMismatch
+from hindsight_bus.domain.events import EventKind
+from hindsight_bus.domain.memory import Head, MemoryState, MemoryType, Vector, Version
+from hindsight_bus.domain.names import Namespace, Pattern
+from hindsight_bus.domain.query import Filter
+from hindsight_bus.domain.records import Conflict, NamespaceRecord, SubjectRecord
+from hindsight_bus.domain.statements import statement_key
+from hindsight_bus.ports import DueItem, Embedder, Ref, TakenItem
+
+MAX_SUSPICIONS = 3
+"""Neighbours of one memory that are suspected at most."""
+_SUSPECTED_TYPES = frozenset({MemoryType.SEMANTIC, MemoryType.PROCEDURAL})
+
+
+def one_by_one(work: Callable[[TakenItem], Coroutine[Any, Any, None]]) -> Handler:
+    """Make a handler of what does one item."""
+
+    async def handle(items: Sequence[TakenItem]) -> None:
+        for item in items:
+            await work(item)
+
+    return handle
+
+
+class Indexer:
+    """Gives memories their vectors, many at a time."""
+
+    def __init__(self, reader: RecordReader, committer: Committer, embedder: Embedder) -> None:
+        self._reader = reader
+        self._committer = committer
+        self._embedder = embedder
+
+    async def embed(self, items: Sequence[TakenItem]) -> None:
+        """Handle `embed` items: one call to the embedder, one commit a memory."""
+        found = await asyncio.gather(*(self._find(item) for item in items))
+        stale = [item for item, memory in zip(items, found, strict=True) if memory is None]
+        todo = [(item, memory) for item, memory in zip(items, found, strict=True) if memory is not None]
+        await self._reader.store.finish_due(stale)
+        if not todo:
+            return
+        values = await self._embedder.embed_passages([memory.version.text for _, memory in todo])
+        await asyncio.gather(*(self._commit(i, m, v) for (i, m), v in zip(todo, values, strict=True)))
+
+    async def _find(self, item: TakenItem) -> StoredMemory | None:
+        """Return the memory if it still has that version and no vector."""
+        memory_id, number = str(item.item.payload[0]), int(item.item.payload[1])
+        memory = (await self._reader.memories(item.partition, [memory_id], self._embedder.profile))[0]
+        if memory is None or memory.vector is not None or memory.version.number != number:
+            return None
+        namespace = await self._reader.namespace(memory.head.record.namespace)
+        if namespace is not None and namespace.record.profile != self._embedder.profile:
+            name = str(namespace.record.namespace)
+            raise ProfileMismatch(name, namespace.record.profile, self._embedder.profile)
+        return memory
+
+    async def _commit(self, item: TakenItem, memory: StoredMemory, values: Any) -> None:
+        head, version = memory.head.record, memory.version
+        plan = CommitPlan(item.partition, head.namespace, "")
+        plan.expect(Ref(Head, (head.memory_id,)), memory.head.revision)
+        plan.finish(item)
+        plan.memories[head.memory_id] = memory
+        unit = np.asarray(values, dtype=np.float32)
+        plan.index(Vector(head.memory_id, version.number, self._embedder.profile, vectors.to_bytes(unit)))
+        if version.type in _SUSPECTED_TYPES:
+            plan.due(DueItem(f"suspect:{head.memory_id}:{version.number}", "suspect", item.item.payload))
+        await self._committer.commit(plan)
+
+
+class Suspector:
+    """Looks for memories that may contradict one that is new."""
+
+    def __init__(self, reader: RecordReader, views: Views, conflicts: Conflicts, embedder: Embedder) -> None:
+        self._reader = reader
+        self._views = views
+        self._conflicts = conflicts
+        self._embedder = embedder
+
+    async def suspect(self, item: TakenItem) -> None:
+        """Handle a `suspect` item."""
+        memory_id = str(item.item.payload[0])
+        heads = await self._reader.many(item.partition, Head, [(memory_id,)])
+        if heads[0] is not None and heads[0].record.type in _SUSPECTED_TYPES:
+            await self._look_around(heads[0].record.namespace, memory_id)
+        await self._reader.store.finish_due([item])
+
+    async def _look_around(self, namespace: Namespace, memory_id: str) -> None:
+        view = await self._views.open(namespace)
+        if view is None:
+            return
+        near = await self._views.ask(view, lambda v: self._neighbours(v, memory_id))
+        wanted = [memory_id, *near]
+        partition = self._reader.partition(namespace)
+        found = await self._reader.memories(partition, wanted, view.record.profile)
+        one = found[0]
+        if one is None or not one.head.record.state.is_live:
+            return
+        suspects = [other for other in found[1:] if other is not None and may_contradict(one, other)]
+        for other in suspects[:MAX_SUSPICIONS]:
+            cosine = near[other.head.record.memory_id]
+            await self._conflicts.suspect(
+                one, other, f"close in meaning ({cosine:.2f}) but not the same words"
+            )
+            one = (await self._reader.memories(partition, [memory_id], view.record.profile))[0] or one
+
+    def _neighbours(self, view: Any, memory_id: str) -> dict[str, float]:
+        """Return near memories of the same type, nearest first. Runs on the index thread."""
+        row = view.get(memory_id)
+        if row is None or row.vector is None:
+            return {}
+        alike = Filter(types=frozenset({row.version.type}))
+        near = view.nearest(vectors.from_bytes(row.vector), 4 * MAX_SUSPICIONS, alike)
+        threshold = self._embedder.suspicion_threshold
+        return {other: cosine for other, cosine in near if other != memory_id and cosine >= threshold}
+
+
+def may_contradict(one: StoredMemory, other: StoredMemory) -> bool:
+    """Tell whether two near memories may contradict each other. Pure.
+
+    Not where the rules settle them anyway (one subject), where both have subjects that differ, where either is meant
+    to stand beside others, or where both say the same.
+    """
+    a, b = one.version, other.version
+    if one.head.record.subject_key == other.head.record.subject_key or not other.head.record.state.is_live:
+        return False
+    if a.subject and b.subject and a.subject != b.subject and not (a.subject_derived or b.subject_derived):
+        return False
+    return statement_key(a.text, _value(a)) != statement_key(b.text, _value(b))
+
+
+def _value(version: Version) -> str:
+    """Return the value, given or as the rules read it from the text."""
+    if version.value:
+        return version.value
+    derived = derive_subject(version.text, version.language, {})
+    return derived.value if derived is not None else ""
+
+
+class Caretaker:
+    """Expires, purges and settles anew."""
+
+    def __init__(
+        self,
+        reader: RecordReader,
+        committer: Committer,
+        policies: PolicyBook,
+        changer: Changer,
+        conflicts: Conflicts,
+    ) -> None:
+        self._reader = reader
+        self._committer = committer
+        self._policies = policies
+        self._changer = changer
+        self._conflicts = conflicts
+
+    async def expire(self, item: TakenItem) -> None:
+        """Handle an `expire` item."""
+        memory_id = str(item.item.payload[0])
+        head = await self._reader.one(item.partition, Head, memory_id)
+        if head is not None:
+            await self._changer.expire(head.record.namespace, memory_id)
+        await self._reader.store.finish_due([item])
+
+    async def moot(self, item: TakenItem) -> None:
+        """Handle a `moot` item."""
+        conflict_id = str(item.item.payload[0])
+        stored = await self._reader.one(item.partition, Conflict, conflict_id)
+        if stored is not None:
+            namespace = stored.record.namespace
+            await self._committer.attempt(lambda: self._conflicts.close_moot(namespace, conflict_id))
+        await self._reader.store.finish_due([item])
+
+    async def purge(self, item: TakenItem) -> None:
+        """Handle a `purge` item: remove a memory that is still gone at its purge time, every version included."""
+        memory_id = str(item.item.payload[0])
+        head = await self._reader.one(item.partition, Head, memory_id)
+        gone = head is not None and head.record.state in (MemoryState.FORGOTTEN, MemoryState.EXPIRED)
+        if head is None or not gone or head.record.purge_time_ms > self._reader.store.now_ms():
+            await self._reader.store.finish_due([item])
+            return
+        namespace = await self._reader.namespace(head.record.namespace)
+        profile = namespace.record.profile if namespace is not None else ""
+        memory = (await self._reader.memories(item.partition, [memory_id], profile))[0]
+        plan = CommitPlan(item.partition, head.record.namespace, "")
+        plan.finish(item)
+        plan.expect(Ref(Head, (memory_id,)), head.revision)
+        plan.delete(Ref(Head, (memory_id,)))
+        for number in range(1, head.record.last_version + 1):
+            plan.delete(Ref(Version, (memory_id, number)))
+            plan.delete(Ref(Vector, (memory_id, number, profile)))
+        before = memory.head if memory is not None else head
+        none = replace(head.record, state=MemoryState.NONE)
+        plan.tell(EventKind.FORGOTTEN, before, none, reason="purged")
+        await self._committer.commit(plan)
+
+    async def resettle(self, item: TakenItem) -> None:
+        """Handle a `resettle` item: settle every subject under a pattern by the policy now in force."""
+        tenant, scope, owner, kind = map(str, item.item.payload)
+        pattern = Pattern(tenant, scope, owner, kind)
+        await self._policies.reload()
+        for partition in pattern.partitions(self._reader.store.partitions):
+            ids = await self._reader.store.namespaces(partition)
+            stored = await self._reader.many(partition, NamespaceRecord, [(i,) for i in ids])
+            for namespace in [s.record.namespace for s in stored if s is not None]:
+                if pattern.matches(namespace):
+                    await self._resettle_namespace(namespace)
+        await self._reader.store.finish_due([item])
+
+    async def _resettle_namespace(self, namespace: Namespace) -> None:
+        after = 0
+        keys: dict[str, None] = {}
+        partition = self._reader.partition(namespace)
+        while ids := await self._reader.store.memory_ids(namespace, after):
+            after = ids[-1][1]
+            heads = await self._reader.many(partition, Head, [(memory_id,) for memory_id, _ in ids])
+            keys |= dict.fromkeys(
+                h.record.subject_key for h in heads if h is not None and h.record.subject_key
+            )
+        for key in keys:
+            async with self._committer.locks.holding(namespace.id, key):
+                await self._committer.attempt(lambda key=key: self._resettle_subject(namespace, key))  # type: ignore[misc]
+
+    async def _resettle_subject(self, namespace: Namespace, key: str) -> None:
+        partition = self._reader.partition(namespace)
+        stored = await self._reader.one(partition, SubjectRecord, namespace.id, key)
+        if stored is None:
+            return
+        subject = SubjectChange.of(stored, Change(record=stored.record), self._policies.in_force(namespace))
+        if subject.settled.record == stored.record:
+            return
+        record = await self._reader.namespace(namespace)
+        profile = record.record.profile if record is not None else ""
+        wanted = sorted(subject.affected() | subject.sides())
+        found = await self._reader.memories(partition, wanted, profile)
+        memories = {m.head.record.memory_id: m for m in found if m is not None}
+        plan = CommitPlan(partition, namespace, "")
+        plan.put_subject(subject)
+        plan.settle_others(subject, memories, skip=(), reason="the policy changed")
+        plan.put_conflict(subject, await self._reader.conflict_of(subject.settled), texts_of(memories))
+        await self._committer.commit(plan)
+
+
+def due_handlers(indexer: Indexer, suspector: Suspector, caretaker: Caretaker) -> dict[str, Handler]:
+    """Return the handler of every kind of due work."""
+    return {
+        "embed": indexer.embed,
+        "suspect": one_by_one(suspector.suspect),
+        "expire": one_by_one(caretaker.expire),
+        "moot": one_by_one(caretaker.moot),
+        "purge": one_by_one(caretaker.purge),
+        "resettle": one_by_one(caretaker.resettle),
+    }

@@ -1,0 +1,94 @@
+"""The due-set's worker: whoever is alive takes what is due and does it.
+
+Work is at least once: every handler may find its work done already. A handler that fails gives its item back, due
+again later and later; one that dies lets its lease run out, and another process takes the item.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+import structlog
+
+from hindsight_bus.domain.errors import HbusError
+from hindsight_bus.ports import Clock, CommitRefused, MemoryLog, TakenItem
+
+log = structlog.get_logger(__name__)
+
+LEASE_MS = 30_000
+MAX_ITEMS = 32
+_POLL_SECONDS = 1.0
+_MAX_DELAY_MS = 60_000
+
+Handler = Callable[[Sequence[TakenItem]], Awaitable[None]]
+"""Does items of one kind and finishes each, by commit or by ``finish_due``; raises when it could not."""
+
+
+class DueWorker:
+    """Takes due items of every partition and hands them to the handler of their kind, several at a time."""
+
+    def __init__(self, store: MemoryLog, clock: Clock, handlers: Mapping[str, Handler]) -> None:
+        self._store = store
+        self._clock = clock
+        self._handlers = handlers
+        self._hinted: set[int] = set()
+        self._hint = asyncio.Event()
+
+    def hint(self, partition: int) -> None:
+        """Tell that a partition has something due."""
+        self._hinted.add(partition)
+        self._hint.set()
+
+    async def run(self) -> None:
+        """Work until cancelled: at once on a hint, and once a second on whatever else is due."""
+        while True:
+            hinted = await self._next()
+            try:
+                await self.work(hinted)
+            except HbusError as error:
+                log.warning("work.store_unavailable", reason=error.reason)
+                await self._clock.sleep(_POLL_SECONDS)
+
+    async def _next(self) -> Sequence[int]:
+        try:
+            async with asyncio.timeout(_POLL_SECONDS):
+                await self._hint.wait()
+        except TimeoutError:
+            return range(self._store.partitions + 1)
+        self._hint.clear()
+        hinted, self._hinted = self._hinted, set()
+        return sorted(hinted)
+
+    async def work(self, partitions: Sequence[int]) -> int:
+        """Do what is due in some partitions, until nothing is; return how many items were taken."""
+        done = 0
+        while taken := await self._take(partitions):
+            done += len(taken)
+            by_kind: dict[str, list[TakenItem]] = {}
+            for item in taken:
+                by_kind.setdefault(item.item.kind, []).append(item)
+            await asyncio.gather(*(self._handle(kind, items) for kind, items in by_kind.items()))
+        return done
+
+    async def _take(self, partitions: Sequence[int]) -> list[TakenItem]:
+        taken = await asyncio.gather(*(self._store.take_due(p, LEASE_MS, MAX_ITEMS) for p in partitions))
+        return [item for items in taken for item in items]
+
+    async def _handle(self, kind: str, items: Sequence[TakenItem]) -> None:
+        handler = self._handlers.get(kind)
+        try:
+            if handler is None:
+                raise LookupError(f"no handler for work of the kind {kind}")
+            await handler(items)
+        except (HbusError, CommitRefused, LookupError) as error:
+            log.warning("work.failed", kind=kind, items=len(items), problem=str(error))
+            await self._give_back(items)
+        except Exception:  # a defect in one kind of work must not stop the others
+            log.exception("work.defect", kind=kind, items=len(items))
+            await self._give_back(items)
+
+    async def _give_back(self, items: Sequence[TakenItem]) -> None:
+        await asyncio.gather(
+            *(self._store.retry_due(item, min(500 * 2**item.attempt, _MAX_DELAY_MS)) for item in items)
+        )

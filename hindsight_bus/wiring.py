@@ -1,0 +1,173 @@
+"""The composition root: the one place that knows every implementation."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+import structlog
+
+from hindsight_bus.adapters.embedding.profiles import (
+    CachedQueries,
+    Endpoint,
+    background_cosine,
+    open_embedder,
+)
+from hindsight_bus.adapters.index.analysis import Analyzer
+from hindsight_bus.adapters.index.view import View
+from hindsight_bus.adapters.valkey.embedded import EmbeddedValkey
+from hindsight_bus.adapters.valkey.log import ValkeyLog
+from hindsight_bus.app.change import Changer
+from hindsight_bus.app.commit import Committer
+from hindsight_bus.app.conflicts import Conflicts
+from hindsight_bus.app.indexing import Caretaker, Indexer, Suspector, due_handlers
+from hindsight_bus.app.namespaces import Namespaces
+from hindsight_bus.app.node import Node
+from hindsight_bus.app.policies import PolicyBook
+from hindsight_bus.app.read import Reader
+from hindsight_bus.app.records import RecordReader
+from hindsight_bus.app.search import Searcher
+from hindsight_bus.app.served import ServedNotes
+from hindsight_bus.app.tail import Tails
+from hindsight_bus.app.views import Views
+from hindsight_bus.app.watch import Watcher
+from hindsight_bus.app.work import DueWorker
+from hindsight_bus.app.write import Writer
+from hindsight_bus.domain.errors import EmbedderUnavailable
+from hindsight_bus.ports import Clock, Embedder, Ids, MemoryLog
+from hindsight_bus.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """The use cases of one node, ready to be served."""
+
+    writer: Writer
+    changer: Changer
+    reader: Reader
+    searcher: Searcher
+    watcher: Watcher
+    conflicts: Conflicts
+    namespaces: Namespaces
+    node: Node
+    log: MemoryLog
+    views: Views
+    close: Callable[[], Awaitable[None]]
+
+
+class SystemClock:
+    """Time of this machine."""
+
+    def monotonic(self) -> float:
+        """Return seconds from an arbitrary start."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await asyncio.sleep(seconds)
+
+
+class RandomIds:
+    """Ids from the system's randomness."""
+
+    def memory_id(self) -> str:
+        """Return 32 hex digits."""
+        return secrets.token_hex(16)
+
+    def stamp(self) -> int:
+        """Return a random number, 1 to 2**32 - 1."""
+        return secrets.randbelow(2**32 - 1) + 1
+
+
+async def build(config: Settings) -> App:
+    """Open the store and the embedder and put a node together on them; it runs when this returns."""
+    stack = AsyncExitStack()
+    try:
+        store = await _open_store(config, stack)
+        embedder = _open_embedder(config)
+        stack.push_async_callback(embedder.close)
+        warm_up = asyncio.create_task(_warm_up(embedder))
+        stack.callback(warm_up.cancel)
+        return await assemble(store, embedder, SystemClock(), RandomIds(), config, stack)
+    except BaseException:
+        await stack.aclose()
+        raise
+
+
+async def assemble(
+    store: MemoryLog, embedder: Embedder, clock: Clock, ids: Ids, config: Settings, stack: AsyncExitStack
+) -> App:
+    """Put a node together on a store and an embedder and start it; ``stack`` takes what must be undone."""
+    index_thread = ThreadPoolExecutor(1, thread_name_prefix="index")
+    stack.callback(index_thread.shutdown, wait=False, cancel_futures=True)
+    analyzer = Analyzer()
+    background = background_cosine(embedder.profile)
+
+    reader = RecordReader(store)
+    tails = Tails(store, clock, config.ring_kib << 10)
+    policies = PolicyBook(store, tails)
+    views = Views(
+        reader, tails, lambda: View(analyzer, background), index_thread, config.view_budget_mib << 20
+    )
+    served = ServedNotes(store, clock)
+    committer = Committer(store, tails, ids)
+
+    writer = Writer(reader, committer, policies, views, served, embedder, ids)
+    changer = Changer(reader, committer, policies, writer)
+    conflicts = Conflicts(reader, committer, policies)
+    handlers = due_handlers(
+        Indexer(reader, committer, embedder),
+        Suspector(reader, views, conflicts, embedder),
+        Caretaker(reader, committer, policies, changer, conflicts),
+    )
+    worker = DueWorker(store, clock, handlers)
+    committer.due_listeners.append(worker.hint)
+    node = Node(store, tails, policies, views, served, worker, clock)
+    await node.start()
+    stack.push_async_callback(node.stop)
+    return App(
+        writer=writer,
+        changer=changer,
+        reader=Reader(reader, tails, served),
+        searcher=Searcher(reader, views, policies, embedder, served),
+        watcher=Watcher(reader, tails),
+        conflicts=conflicts,
+        namespaces=Namespaces(reader, committer, policies, views),
+        node=node,
+        log=store,
+        views=views,
+        close=stack.aclose,
+    )
+
+
+async def _open_store(config: Settings, stack: AsyncExitStack) -> MemoryLog:
+    url = config.valkey_url
+    if not url:
+        embedded = EmbeddedValkey(config.data_dir, fsync=config.fsync)
+        await embedded.start()
+        stack.push_async_callback(embedded.stop)
+        url = embedded.url
+    store = await ValkeyLog.open(url, partitions=config.partitions)
+    stack.push_async_callback(store.close)
+    return store
+
+
+def _open_embedder(config: Settings) -> CachedQueries:
+    if config.embedder != "openai":
+        return open_embedder(config.embedder)
+    endpoint = Endpoint(config.openai_base_url, config.openai_api_key.get_secret_value())
+    return open_embedder(f"openai:{config.openai_model}", endpoint)
+
+
+async def _warm_up(embedder: CachedQueries) -> None:
+    try:
+        await embedder.warm_up()
+    except EmbedderUnavailable as error:
+        log.warning("embedder.unavailable", profile=embedder.profile, problem=error.message)
