@@ -56,6 +56,33 @@ class Ref:
     key: tuple[str | int, ...]
 
 
+def ref_of(record: Record) -> Ref:
+    """Return the name of a record."""
+    return Ref(type(record), _key_of(record))
+
+
+def _key_of(record: Record) -> tuple[str | int, ...]:
+    match record:
+        case Head():
+            return (record.memory_id,)
+        case Version():
+            return record.memory_id, record.number
+        case Vector():
+            return record.memory_id, record.version, record.profile
+        case SubjectRecord():
+            return record.namespace.id, record.key
+        case Conflict():
+            return (record.id,)
+        case NamespaceRecord():
+            return (record.namespace.id,)
+        case Receipt():
+            return record.namespace.id, record.principal, record.request_id
+        case Fingerprint():
+            return record.namespace.id, record.digest
+        case PolicyRecord():
+            return record.pattern.tenant, str(record.pattern)
+
+
 @dataclass(frozen=True, slots=True)
 class Stored(Generic[R]):
     """A record as the store holds it."""

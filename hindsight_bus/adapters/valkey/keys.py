@@ -1,0 +1,77 @@
+"""Names of keys. Every key of a partition carries its hash tag, so a partition is one slot of a cluster.
+
+No text of a user ever stands in a key: names are hashed, so braces and globs in them mean nothing here.
+"""
+
+from __future__ import annotations
+
+from hindsight_bus.domain.memory import Head, Vector, Version
+from hindsight_bus.domain.names import Namespace, digest
+from hindsight_bus.domain.policy import PolicyRecord
+from hindsight_bus.domain.records import (
+    Conflict,
+    Fingerprint,
+    NamespaceRecord,
+    Receipt,
+    SubjectRecord,
+)
+from hindsight_bus.ports import Record, Ref
+
+META = b"hb:{p0}:meta"
+"""Hash: number of partitions and schema, written once."""
+
+_LETTERS: dict[type[Record], str] = {
+    Head: "h",
+    Version: "v",
+    Vector: "e",
+    SubjectRecord: "s",
+    Conflict: "c",
+    NamespaceRecord: "n",
+    Receipt: "r",
+    Fingerprint: "f",
+    PolicyRecord: "y",
+}
+
+
+class PartitionKeys:
+    """Keys of one partition."""
+
+    __slots__ = ("_prefix", "channel", "due_items", "due_times", "ends", "log", "namespaces", "policies")
+
+    def __init__(self, partition: int) -> None:
+        self._prefix = prefix = f"hb:{{p{partition}}}:"
+        self.ends = f"{prefix}ends".encode()
+        self.log = f"{prefix}log".encode()
+        self.due_times = f"{prefix}due".encode()
+        self.due_items = f"{prefix}work".encode()
+        self.namespaces = f"{prefix}namespaces".encode()
+        self.policies = f"{prefix}policies".encode()
+        self.channel = f"{prefix}news".encode()
+
+    def record(self, ref: Ref) -> bytes:
+        """Return the key of a record."""
+        return f"{self._prefix}{_LETTERS[ref.kind]}:{digest(*map(str, ref.key))}".encode()
+
+    def memories(self, namespace: Namespace) -> bytes:
+        """Return the key of a namespace's memories by creation revision."""
+        return f"{self._prefix}memories:{namespace.id}".encode()
+
+    def conflicts(self, namespace: Namespace) -> bytes:
+        """Return the key of a namespace's conflicts by creation revision."""
+        return f"{self._prefix}conflicts:{namespace.id}".encode()
+
+    def owner(self, owner_id: str) -> bytes:
+        """Return the key of the ids of an owner's namespaces."""
+        return f"{self._prefix}owner:{digest(owner_id)}".encode()
+
+    def history(self, memory_id: str) -> bytes:
+        """Return the key of a memory's transitions."""
+        return f"{self._prefix}history:{digest(memory_id)}".encode()
+
+    def counter(self, key: tuple[str, ...]) -> bytes:
+        """Return the key of a counter."""
+        return f"{self._prefix}count:{digest(*key)}".encode()
+
+    def served(self, agent: str, namespace: Namespace) -> bytes:
+        """Return the key of the statements that an agent was served from a namespace."""
+        return f"{self._prefix}served:{digest(agent, namespace.id)}".encode()
