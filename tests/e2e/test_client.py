@@ -271,7 +271,7 @@ CUTS = [
 
 async def test_random_cuts_lose_and_repeat_nothing(bus: ScriptedBus, connect: Connect) -> None:
     """However the stream is cut, what is received is what was published: each event once, in order."""
-    seed = int(os.environ.get("HBUS_TEST_SEED") or random.randrange(2**32))
+    seed = int(os.environ.get("TEST_SEED") or random.randrange(2**32))
     print("seed:", seed)
     chance = random.Random(seed)
 
@@ -429,7 +429,7 @@ async def test_a_wait_that_is_given_up_loses_no_event(bus: ScriptedBus) -> None:
 
 async def test_publishing_survives_cuts_with_one_effect_a_write(bus: ScriptedBus, connect: Connect) -> None:
     """After a cut the unanswered writes are sent again under their ids, and each write is answered once."""
-    seed = int(os.environ.get("HBUS_TEST_SEED") or random.randrange(2**32))
+    seed = int(os.environ.get("TEST_SEED") or random.randrange(2**32))
     print("seed:", seed)
     chance = random.Random(seed)
     effects: dict[str, str] = {}

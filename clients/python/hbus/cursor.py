@@ -64,6 +64,11 @@ class Cursor:
             case _:
                 pass  # a newer server may say more
 
+    @property
+    def buffered(self) -> int:
+        """Events accepted that were not handed on yet."""
+        return len(self._batch)
+
     def pop(self) -> Event | None:
         """Return the next event; None when a message is needed."""
         if not self._batch:

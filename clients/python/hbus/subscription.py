@@ -73,6 +73,11 @@ class Subscription(Iterator[Event]):
         return self._cursor.token
 
     @property
+    def buffered(self) -> int:
+        """Events received that were not yielded yet; at 0 ``token`` covers every event yielded."""
+        return self._cursor.buffered
+
+    @property
     def oldest_revision(self) -> int:
         """Oldest revision that the server retained when it confirmed last."""
         return self._cursor.oldest_revision

@@ -1,0 +1,46 @@
+"""Every command of ``hbus``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hindsight_bus import __version__
+from hindsight_bus.cli import conflicts, demo, health, memories, serve, watch, why
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"hbus {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def hbus(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
+    """The memory that several agents share: serve it, use it, see why it holds what it holds."""
+
+
+app.command()(serve.serve)
+app.command()(memories.write)
+app.command()(memories.search)
+app.command()(watch.watch)
+app.command()(conflicts.conflicts)
+app.command()(conflicts.resolve)
+app.command()(why.why)
+app.command()(health.health)
+app.command()(health.doctor)
+app.command()(demo.demo)

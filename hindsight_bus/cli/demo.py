@@ -1,0 +1,32 @@
+"""``hbus demo``: two agents of one user learn, contradict each other, and settle it, against a running server."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from typing import Annotated
+
+import typer
+
+from hindsight_bus.cli.link import DEFAULT_TARGET, ApiKey, Json, Target, reporting
+
+
+def demo(
+    owner: Annotated[
+        str, typer.Option(help="Whose memories to play with; a fresh zhangsan-... unless given.")
+    ] = "",
+    target: Target = DEFAULT_TARGET,
+    api_key: ApiKey = "",
+    as_json: Json = False,
+) -> None:
+    """Play two agents against the server.
+
+    A support and an after-sales agent of one user, in Chinese and English; it tells what happens and why.
+    Each run plays with an owner of its own, so it can be repeated; what it writes stays for you to look at.
+    """
+    from hindsight_bus.cli.play import play
+    from hindsight_bus.cli.stage import Narrator
+
+    namespace = f"user:{owner or f'zhangsan-{secrets.token_hex(3)}'}:facts"
+    with reporting(target):
+        asyncio.run(play(target, api_key, namespace, Narrator(as_json=as_json)))

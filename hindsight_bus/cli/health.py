@@ -1,0 +1,48 @@
+"""``hbus health`` and ``hbus doctor``."""
+
+from __future__ import annotations
+
+import typer
+
+from hindsight_bus.cli import output
+from hindsight_bus.cli.link import DEFAULT_TARGET, Agent, ApiKey, Json, Target, dial, usable
+
+
+def health(target: Target = DEFAULT_TARGET, api_key: ApiKey = "", as_json: Json = False) -> None:
+    """Ask whether the server is ready.
+
+    Exits with 1 unless it is.
+    """
+    from hbus.endpoint import Endpoint
+    from hindsight_bus.cli.checks import health_status
+
+    endpoint = usable(lambda: Endpoint.of(target, api_key=api_key))
+    statuses = {"live": health_status(endpoint, "live"), "ready": health_status(endpoint, "")}
+    if as_json:
+        output.emit(statuses)
+    else:
+        for name, status in statuses.items():
+            typer.echo(f"{name:<6} {status}")
+    if statuses["ready"] != "SERVING":
+        raise typer.Exit(1)
+
+
+def doctor(
+    target: Target = DEFAULT_TARGET, agent: Agent = "cli", api_key: ApiKey = "", as_json: Json = False
+) -> None:
+    """Check that everything works.
+
+    Says what to do where something does not, and exits with 1 on a failure.
+    """
+    from hindsight_bus.cli.checks import examine
+
+    failed = False
+    with dial(target, agent, api_key) as bus:
+        for check in examine(bus):
+            failed = failed or check.verdict == "fail"
+            if as_json:
+                output.emit(check.as_dict())
+            else:
+                typer.echo(str(check))
+    if failed:
+        raise typer.Exit(1)
