@@ -1,0 +1,1 @@
+"""Models of meaning: each turns text into vectors of one profile."""

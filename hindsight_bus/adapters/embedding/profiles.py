@@ -1,0 +1,106 @@
+"""Which embedder stands behind a profile's name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from hindsight_bus.adapters.embedding import e5, use
+from hindsight_bus.adapters.embedding.compatible import OpenAIEmbedder
+from hindsight_bus.adapters.embedding.external import ExternalVectors
+from hindsight_bus.ports import Embedder, Vectors
+
+_QUERIES = 1024
+_EXTERNAL = re.compile(r"external\((\d{1,5})\)")
+
+
+class LoadedEmbedder(Embedder, Protocol):
+    """An embedder that can be loaded ahead of its first call."""
+
+    async def warm_up(self) -> None:
+        """Load and check; raise ``EmbedderUnavailable`` if it cannot work."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where an ``openai:<model>`` profile is computed."""
+
+    base_url: str
+    api_key: str
+
+
+def open_embedder(profile: str, endpoint: Endpoint | None = None) -> CachedQueries:
+    """Return the embedder of a profile: ``e5``, ``use``, ``openai:<model>`` or ``external(<dimension>)``.
+
+    Nothing is loaded yet. ``ValueError`` for another name, or for ``openai:`` without an endpoint.
+    """
+    return CachedQueries(_embedder(profile, endpoint))
+
+
+def background_cosine(profile: str) -> float:
+    """Return the mean cosine of texts that have nothing in common, where it was measured; else 0."""
+    return {e5.PROFILE: e5.BACKGROUND, use.PROFILE: use.BACKGROUND}.get(profile, 0.0)
+
+
+def _embedder(profile: str, endpoint: Endpoint | None) -> LoadedEmbedder:
+    if profile == e5.PROFILE:
+        return e5.E5Embedder()
+    if profile == use.PROFILE:
+        return use.UseEmbedder()
+    kind, _, model = profile.partition(":")
+    if kind == "openai" and model and endpoint is not None:
+        return OpenAIEmbedder(endpoint.base_url, model, endpoint.api_key)
+    external = _EXTERNAL.fullmatch(profile)
+    if external and int(external[1]):
+        return ExternalVectors(int(external[1]))
+    raise ValueError(f"no such embedding profile: {profile!r}")
+
+
+class CachedQueries:
+    """An embedder that remembers the vectors of the queries asked last, read-only."""
+
+    def __init__(self, inner: LoadedEmbedder, entries: int = _QUERIES) -> None:
+        self._inner = inner
+        self._entries = entries
+        self._vectors: dict[str, Vectors] = {}
+
+    @property
+    def profile(self) -> str:
+        """Name of the embedding profile."""
+        return self._inner.profile
+
+    @property
+    def dimension(self) -> int:
+        """Dimension of its vectors; 0 while unknown."""
+        return self._inner.dimension
+
+    @property
+    def suspicion_threshold(self) -> float:
+        """Cosine from which two memories of one type are suspected of contradiction."""
+        return self._inner.suspicion_threshold
+
+    async def warm_up(self) -> None:
+        """Load and check the embedder; raise ``EmbedderUnavailable`` if it cannot work."""
+        await self._inner.warm_up()
+
+    async def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """Return float32, shape (n, d), L2-normalised; raise ``EmbedderUnavailable``."""
+        return await self._inner.embed_passages(texts)
+
+    async def embed_query(self, text: str) -> Vectors:
+        """Return float32, shape (d,), L2-normalised, from memory where it can; raise ``EmbedderUnavailable``."""
+        vector = self._vectors.pop(text, None)
+        if vector is None:
+            vector = await self._inner.embed_query(text)
+            vector.setflags(write=False)
+        self._vectors[text] = vector
+        if len(self._vectors) > self._entries:
+            del self._vectors[next(iter(self._vectors))]
+        return vector
+
+    async def close(self) -> None:
+        """Release the embedder."""
+        await self._inner.close()
