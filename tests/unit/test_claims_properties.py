@@ -90,7 +90,11 @@ def test_a_weaker_newcomer_changes_no_state(
 def test_nothing_vanishes(said: list[Line], policy: Policy, many: bool) -> None:
     """Every memory made stands somewhere or was superseded by one that leads to a memory in the set."""
     subject = Subject(policy)
-    made = {subject.say(*line, many=many).memory_id for line in said}
+    made = set()
+    for line in said:
+        asserted = subject.say(*line, many=many)
+        made.add(asserted.memory_id)
+        assert (asserted.claim in asserted.record.claims) is (asserted.assertion is not Assertion.STALE)
     assert made == set(subject.states)
     for memory_id in made - set(subject.record.standings):
         while memory_id not in subject.record.standings:
