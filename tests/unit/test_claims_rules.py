@@ -128,7 +128,8 @@ def test_statements_made_beside_others_stay_beside_them() -> None:
     subject = Subject()
     nuts = subject.say("t", "nuts", 0.9, 0, many=True).memory_id
     subject.say("a", "milk", 0.9, 1)
-    subject.say("a", "eggs", 0.3, 2)
+    eggs = subject.say("a", "eggs", 0.3, 2)
+    assert eggs.claim in eggs.record.claims
     subject.forget(nuts)
     assert subject.outcome_states == {"milk": "ACTIVE", "eggs": "ACTIVE"}
 
