@@ -23,7 +23,9 @@ def watch(
         list[str] | None, typer.Option(help="Only this kind, for example written; repeatable.")
     ] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only with this label; may be repeated.")] = None,
-    min_confidence: Annotated[float, typer.Option(help="Only from this confidence on, 0 to 1.")] = 0.0,
+    min_confidence: Annotated[
+        float | None, typer.Option(help="Only from this confidence on, 0 to 1.")
+    ] = None,
     not_my_own: Annotated[bool, typer.Option("--not-my-own", help="Leave out what --agent caused.")] = False,
     count: Annotated[int, typer.Option(help="Stop after so many events; 0 means never.")] = 0,
     target: Target = DEFAULT_TARGET,

@@ -145,7 +145,7 @@ class EventFields(TypedDict, total=False):
 
     types: Iterable[TypeName | MemoryType]
     tags: Iterable[str]
-    min_confidence: float
+    min_confidence: float | None
     kinds: Iterable[KindName | EventKind]
     subject_prefix: str
     not_my_own: bool
