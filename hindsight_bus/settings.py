@@ -15,6 +15,8 @@ from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 PREFIX = "HBUS_"
+OF_CLIENTS = ("HBUS_TARGET", "HBUS_AGENT", "HBUS_API_KEY")
+"""Names of the same prefix that the commands of a client read; a server leaves them alone."""
 
 Role = Literal["memory", "bus"]
 
@@ -89,7 +91,7 @@ def load(**given: Any) -> Settings:
     Raises ``UnknownSetting`` for a name of ours that means nothing, and pydantic's ``ValidationError`` for a bad value.
     """
     known = [PREFIX + name.upper() for name in Settings.model_fields]
-    _refuse_unknown(os.environ, known)
+    _refuse_unknown(os.environ, [*known, *OF_CLIENTS])
     return Settings(**given)
 
 
