@@ -156,7 +156,8 @@ async def test_every_field_of_a_write_arrives(services: Services) -> None:
     assert (draft.about, draft.language) == ("lisi", "zh-CN")
     assert draft.attributes == request.memory.attributes.SerializeToString(deterministic=True)
     assert draft.attachments == (Attachment("file:///x", "image/png", "图"),)
-    np.testing.assert_allclose(draft.vector, [0.6, 0.8], atol=1e-3)
+    assert draft.vector is not None
+    assert np.allclose(draft.vector, [0.6, 0.8], atol=1e-3)
     assert (draft.confidence, draft.importance, draft.explicit, draft.pinned) == (0.0, 1.0, True, True)
     assert (draft.event_time_ms, draft.expire_time_ms) == (TIME_MS, 253_402_300_799_999)
     assert draft.supersedes == (ResourceName(FACTS, "memories", OTHER_ID),)

@@ -62,7 +62,7 @@ def test_settings_cannot_change() -> None:
     """Settings are frozen."""
     settings = load()
     with pytest.raises(ValidationError):
-        settings.listen = "elsewhere"  # type: ignore[misc]
+        settings.listen = "elsewhere"
 
 
 def test_the_key_stays_out_of_sight(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,7 +142,7 @@ class Rig:
             "Gather": self.channel.stream_unary,
             "Talk": self.channel.stream_stream,
         }[shape]
-        stub: Any = make(f"/probe.Probe/{shape}", None, StringValue.FromString)  # type: ignore[operator]
+        stub: Any = make(f"/probe.Probe/{shape}", None, StringValue.FromString)
         return stub(messages[0] if shape in ("Once", "Pour") else iter(messages), **kwargs)
 
     async def answers(self, shape: str, *texts: str, **kwargs: Any) -> list[str]:

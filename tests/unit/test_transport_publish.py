@@ -58,7 +58,7 @@ async def gates() -> Gates:
 @pytest.fixture
 async def services(gates: Gates) -> AsyncIterator[Services]:
     async with Services(publish_in_flight=3) as running:
-        running.app.write_many = gates.write_many
+        running.app.answers["write_many"] = gates.write_many
         yield running
 
 

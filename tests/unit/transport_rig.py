@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
+from inspect import isawaitable
+from typing import Any, cast
 
 import grpc
 import structlog
@@ -71,7 +72,8 @@ class NotingApp:
             answer = self.answers[name]
             if isinstance(answer, Exception):
                 raise answer
-            return answer(*arguments, **named) if callable(answer) else answer
+            result = answer(*arguments, **named) if callable(answer) else answer
+            return await result if isawaitable(result) else result
 
         return note
 
@@ -80,8 +82,8 @@ class Services:
     """A server with all three services on it, and stubs."""
 
     def __init__(self, publish_in_flight: int = 64) -> None:
-        self.app: Any = NotingApp()
-        app = self.app
+        self.app = NotingApp()
+        app = cast(Any, self.app)  # a servicer takes use cases by their classes
         outcomes = Outcomes(is_fsynced=True)
         self.streams = OpenStreams(100, 100)
         log = structlog.wrap_logger(None, processors=[_drop])
