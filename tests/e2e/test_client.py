@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import os
 import random
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -307,6 +308,23 @@ def cutting(log: ScriptedLog) -> Callable[[Any, Any], Iterator[SubscribeResponse
                 raise
 
     return subscribe
+
+
+async def test_a_subscription_that_is_never_confirmed_is_given_up(bus: ScriptedBus, connect: Connect) -> None:
+    """A server that takes the call and says nothing costs the time-out and no more."""
+    ended = threading.Event()
+
+    def hang(request: Any, context: grpc.ServicerContext) -> Iterator[SubscribeResponse]:
+        context.add_callback(ended.set)
+        ended.wait(20)
+        yield from ()
+
+    bus.handlers["Subscribe"] = hang
+    async with connect(timeout=0.2) as client:
+        with pytest.raises(errors.DeadlineExpired):
+            async with client.subscribe(FACTS):
+                pass
+    assert await asyncio.to_thread(ended.wait, 10), "the call was not cancelled"
 
 
 async def test_a_server_that_dies_and_returns_is_resumed(bus: ScriptedBus, connect: Connect) -> None:

@@ -12,6 +12,9 @@ from hbus.errors import Contended, HbusError, OutcomeUnknown, TooManyStreams, Un
 RETRYABLE = (Unavailable, OutcomeUnknown, Contended)
 """Errors after which a read, or a mutation with a request_id, may be sent again as it was."""
 
+PASSING = (*RETRYABLE, TooManyStreams)
+"""Errors after which a stream that was open may be opened again: a server may still count the one that was cut."""
+
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
@@ -75,12 +78,9 @@ class Outage:
         """Note that a message has arrived."""
         self._cuts = 0
 
-    def pause_after(self, error: HbusError, *, resuming: bool = True) -> float | None:
-        """Return seconds to wait before reconnecting; None = give up and raise ``error``.
-
-        A server may still count the stream that was cut, so ``TooManyStreams`` passes when ``resuming``.
-        """
-        if not isinstance(error, (*RETRYABLE, TooManyStreams) if resuming else RETRYABLE):
+    def pause_after(self, error: HbusError) -> float | None:
+        """Return seconds to wait before reconnecting; None = give up and raise ``error``."""
+        if not isinstance(error, PASSING):
             return None
         if not self._cuts:
             self._since = self.now()

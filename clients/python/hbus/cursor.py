@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 
-from hbus.backoff import Backoff, Outage
+from hbus.backoff import Attempts, Backoff, Outage
 from hbus.errors import HbusError
 from hbus.v1.bus_service_pb2 import Start, StartTokens, SubscribeRequest, SubscribeResponse
 from hbus.v1.common_pb2 import ConsistencyToken
 from hbus.v1.event_pb2 import Event
 from hbus.v1.memory_pb2 import Memory
+
+NOT_CONFIRMED = "the server did not confirm the subscription in time"
 
 
 class Cursor:
@@ -23,13 +25,12 @@ class Cursor:
         request: SubscribeRequest,
         backoff: Backoff,
         *,
-        opening_s: float | None = 5.0,
+        opening_s: float = 5.0,
         max_outage_s: float | None = None,
     ) -> None:
-        self._opening = Outage(backoff, opening_s)
+        self._opening = Attempts(backoff, opening_s)
         self._outage = Outage(backoff, max_outage_s)
         self._request = request
-        self._resume = request
         self._batch: deque[Event] = deque()
         self._batch_token = ""
         self._memories: list[Memory] = []
@@ -45,7 +46,12 @@ class Cursor:
     def request(self) -> SubscribeRequest:
         """Return what to send on the next connection. A snapshot that was cut short starts over."""
         self._memories = []
-        return self._resume
+        if not self.token:
+            return self._request
+        resuming = SubscribeRequest()
+        resuming.CopyFrom(self._request)
+        resuming.start.CopyFrom(Start(tokens=StartTokens(tokens=[ConsistencyToken(token=self.token)])))
+        return resuming
 
     def accept(self, message: SubscribeResponse) -> None:
         """Take in one message of the stream; only once every event before it was handed on."""
@@ -65,6 +71,11 @@ class Cursor:
                 pass  # a newer server may say more
 
     @property
+    def opening_s(self) -> float:
+        """Seconds that are left for the first confirmation."""
+        return self._opening.remaining_s
+
+    @property
     def buffered(self) -> int:
         """Events accepted that were not handed on yet."""
         return len(self._batch)
@@ -79,8 +90,9 @@ class Cursor:
 
     def pause_after(self, failure: HbusError) -> float | None:
         """Return seconds to wait before the next connection; None = give up and raise ``failure``."""
-        outage = self._outage if self.is_confirmed else self._opening
-        return outage.pause_after(failure, resuming=self.is_confirmed)
+        if not self.is_confirmed:
+            return self._opening.pause_after(failure)
+        return self._outage.pause_after(failure)
 
     def _confirm(self, token: str, oldest_revision: int) -> None:
         self.is_confirmed = True
@@ -100,10 +112,4 @@ class Cursor:
             self._advance(self._batch_token)
 
     def _advance(self, token: str) -> None:
-        if not token:
-            return
-        self.token = token
-        self._resume = SubscribeRequest()
-        self._resume.CopyFrom(self._request)
-        seen = StartTokens(tokens=[ConsistencyToken(token=token)])
-        self._resume.start.CopyFrom(Start(tokens=seen))
+        self.token = token or self.token

@@ -11,8 +11,8 @@ from typing import Protocol
 import grpc
 
 from hbus import errors
-from hbus.cursor import Cursor
-from hbus.errors import HbusError, Unavailable
+from hbus.cursor import NOT_CONFIRMED, Cursor
+from hbus.errors import DeadlineExpired, HbusError, Unavailable
 from hbus.v1.bus_service_pb2 import SubscribeRequest, SubscribeResponse
 from hbus.v1.event_pb2 import Event
 from hbus.v1.memory_pb2 import Memory
@@ -47,12 +47,18 @@ class Subscription(Iterator[Event]):
         self._closed = threading.Event()
 
     def __enter__(self) -> Subscription:
+        watchdog = threading.Timer(self._cursor.opening_s, self._expire)
+        watchdog.start()
         try:
             while not (self._cursor.is_confirmed or self._closed.is_set()):
                 self._receive()
         except BaseException:
             self.close()
             raise
+        finally:
+            watchdog.cancel()
+        if not self._cursor.is_confirmed:
+            raise DeadlineExpired(NOT_CONFIRMED)
         return self
 
     def __exit__(
@@ -99,9 +105,11 @@ class Subscription(Iterator[Event]):
     def _receive(self) -> None:
         """Take in one message, or wait out a cut."""
         try:
-            if self._stream is None:
-                self._stream = self._open_stream(self._cursor.request())
-            self._cursor.accept(next(self._stream))
+            stream = self._stream = self._stream or self._open_stream(self._cursor.request())
+            if self._closed.is_set():
+                self._drop()
+            else:
+                self._cursor.accept(next(stream))
         except StopIteration:
             self._cut(Unavailable("the server ended the stream"))
         except grpc.RpcError as error:
@@ -109,6 +117,10 @@ class Subscription(Iterator[Event]):
         except BaseException:
             self._drop()
             raise
+
+    def _expire(self) -> None:
+        if not self._cursor.is_confirmed:
+            self.close()
 
     def _cut(self, failure: HbusError) -> None:
         self._drop()

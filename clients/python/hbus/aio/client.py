@@ -252,11 +252,11 @@ class Client:
         """Hear of what happens in namespaces or patterns (``user:*:facts``), from where ``start`` says.
 
         ``start`` is ``"now"``, ``"beginning"`` (the oldest event retained), ``"snapshot"`` (see
-        ``Subscription.snapshot``), or tokens to resume after. A first connection is tried for 5 s; after that a cut is
-        mended for as long as it takes, or given up after ``max_outage`` seconds.
+        ``Subscription.snapshot``), or tokens to resume after. The first confirmation is waited for as long as a call
+        may take; after it a cut is mended for as long as it takes, or given up after ``max_outage`` seconds.
         """
         request = requests.subscribe(namespaces, start, filter)
-        cursor = Cursor(request, STREAM_BACKOFF, max_outage_s=max_outage)
+        cursor = Cursor(request, STREAM_BACKOFF, opening_s=self._timeout, max_outage_s=max_outage)
         return Subscription(
             lambda request: self._long_bus.Subscribe(request, metadata=self._metadata), cursor
         )

@@ -11,8 +11,8 @@ from types import TracebackType
 import grpc
 
 from hbus.aio.cancellation import decode
-from hbus.cursor import Cursor
-from hbus.errors import HbusError, Unavailable
+from hbus.cursor import NOT_CONFIRMED, Cursor
+from hbus.errors import DeadlineExpired, HbusError, Unavailable
 from hbus.v1.bus_service_pb2 import SubscribeRequest, SubscribeResponse
 from hbus.v1.event_pb2 import Event
 from hbus.v1.memory_pb2 import Memory
@@ -46,8 +46,12 @@ class Subscription(AsyncIterator[Event]):
 
     async def __aenter__(self) -> Subscription:
         try:
-            while not (self._cursor.is_confirmed or self._closed.is_set()):
-                await self._receive()
+            async with asyncio.timeout(self._cursor.opening_s):
+                while not (self._cursor.is_confirmed or self._closed.is_set()):
+                    await self._receive()
+        except TimeoutError:
+            await self.close()
+            raise DeadlineExpired(NOT_CONFIRMED) from None
         except BaseException:
             await self.close()
             raise
