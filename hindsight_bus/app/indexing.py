@@ -7,8 +7,6 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from hindsight_bus.app.change import Changer
 from hindsight_bus.app.commit import Committer
 from hindsight_bus.app.conflicts import Conflicts
@@ -61,7 +59,7 @@ class Indexer:
         if not todo:
             return
         values = await self._embedder.embed_passages([memory.version.text for _, memory in todo])
-        await asyncio.gather(*(self._commit(i, m, v) for (i, m), v in zip(todo, values, strict=True)))
+        await asyncio.gather(*(self._store(i, v) for (i, _), v in zip(todo, values, strict=True)))
 
     async def _find(self, item: TakenItem) -> StoredMemory | None:
         """Return the memory if it still has that version and no vector."""
@@ -75,14 +73,25 @@ class Indexer:
             raise ProfileMismatch(name, namespace.record.profile, self._embedder.profile)
         return memory
 
-    async def _commit(self, item: TakenItem, memory: StoredMemory, values: Any) -> None:
+    async def _store(self, item: TakenItem, values: Vectors) -> None:
+        """Commit a vector; the memory may have changed its state since, and with a new version has no use for it."""
+
+        async def attempt() -> None:
+            memory = await self._find(item)
+            if memory is None:
+                await self._reader.store.finish_due([item])
+            else:
+                await self._commit(item, memory, values)
+
+        await self._committer.attempt(attempt)
+
+    async def _commit(self, item: TakenItem, memory: StoredMemory, values: Vectors) -> None:
         head, version = memory.head.record, memory.version
         plan = CommitPlan(item.partition, head.namespace, "")
         plan.expect(Ref(Head, (head.memory_id,)), memory.head.revision)
         plan.finish(item)
         plan.memories[head.memory_id] = memory
-        unit = np.asarray(values, dtype=np.float32)
-        plan.index(Vector(head.memory_id, version.number, self._embedder.profile, vectors.to_bytes(unit)))
+        plan.index(Vector(head.memory_id, version.number, self._embedder.profile, vectors.to_bytes(values)))
         if version.type in _SUSPECTED_TYPES:
             plan.due(DueItem(f"suspect:{head.memory_id}:{version.number}", "suspect", item.item.payload))
         await self._committer.commit(plan)

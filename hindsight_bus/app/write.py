@@ -413,7 +413,7 @@ class _Attempt:
     def _create(self, asserted: Asserted, own: SubjectChange) -> None:
         version = self._version(asserted.memory_id, 1)
         blank = self._head(version, state=MemoryState.SUPERSEDED, confidence=version.confidence)
-        head = settled_head(replace(blank, claims=(asserted.claim,)), own)
+        head = settled_head(blank, own)
         self._plan.create(head, version, self._vector(version))
 
     def _strengthen(self, asserted: Asserted, own: SubjectChange, joined: StoredMemory, reason: str) -> None:

@@ -41,7 +41,7 @@ def encode_commit(keys: PartitionKeys, commit: Commit) -> EncodedCommit:
         [(table.number(keys.history(step.memory_id)), encode(step)) for step in commit.transitions],
         [_encode_due(item) for item in commit.due],
     ]
-    return EncodedCommit(table.keys, msgpack.packb(payload))
+    return EncodedCommit(table.keys, msgpack.packb(payload, use_bin_type=False))
 
 
 class _KeyTable:
