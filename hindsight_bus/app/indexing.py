@@ -25,7 +25,7 @@ from hindsight_bus.domain.names import Namespace, Pattern
 from hindsight_bus.domain.query import Filter
 from hindsight_bus.domain.records import Conflict, NamespaceRecord, SubjectRecord
 from hindsight_bus.domain.statements import statement_key
-from hindsight_bus.ports import DueItem, Embedder, Ref, TakenItem
+from hindsight_bus.ports import DueItem, Embedder, Ref, TakenItem, Vectors
 
 MAX_SUSPICIONS = 3
 """Neighbours of one memory that are suspected at most."""

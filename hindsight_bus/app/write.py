@@ -307,6 +307,8 @@ class _Attempt:
             return await self._nothing_new(
                 Decision.DUPLICATE, asserted.memory_id, "its speaker had said so before"
             )
+        if asserted.assertion is Assertion.STALE and joined is not None:
+            return await self._nothing_new(Decision.DUPLICATE, asserted.memory_id, _REASONS[Assertion.STALE])
         subjects = [SubjectChange.of(stored, asserted, judged.policy)]
         subjects += await self._covered_elsewhere(superseded, asserted.memory_id)
         return await self._settle(asserted, subjects, joined)
