@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Unpack
 
 import hbus
-from hbus.requests import WriteFields
+from hbus.fields import WriteFields
 from hindsight_bus.cli import output
 from hindsight_bus.cli.stage import Narrator, Player, enter
 

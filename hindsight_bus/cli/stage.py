@@ -10,7 +10,7 @@ from typing import Unpack
 import typer
 
 import hbus
-from hbus.requests import WriteFields
+from hbus.fields import WriteFields
 from hbus.values import Token
 from hindsight_bus.cli import output
 

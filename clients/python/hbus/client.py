@@ -13,6 +13,7 @@ from hbus import errors, requests
 from hbus.backoff import Attempts, Backoff, Outage
 from hbus.cursor import Cursor
 from hbus.endpoint import DEFAULT_TARGET, Endpoint
+from hbus.fields import EventFields, FilterFields, MemoryChanges, PolicyFields, ReadFields, WriteFields
 from hbus.paging import G, P
 from hbus.pipeline import Outcome, Pipeline, Published, outcome
 from hbus.publishing import publish
@@ -110,7 +111,7 @@ class Client:
         text: str,
         *,
         timeout: float | None = None,
-        **fields: Unpack[requests.WriteFields],
+        **fields: Unpack[WriteFields],
     ) -> WriteMemoryResponse:
         """Write what the agent learnt; the answer says what became of it, and comes when it is durable.
 
@@ -140,10 +141,10 @@ class Client:
         vector: Iterable[float] = (),
         as_agent: str = "",
         for_user: str = "",
-        filter: requests.FilterFields | None = None,
+        filter: FilterFields | None = None,
         weights: RankingWeights | None = None,
         timeout: float | None = None,
-        **read: Unpack[requests.ReadFields],
+        **read: Unpack[ReadFields],
     ) -> SearchMemoriesResponse:
         """Find memories by meaning, words, subject and conditions; best first, at most ``top_k`` (0 = 5).
 
@@ -168,7 +169,7 @@ class Client:
         *,
         version: int = 0,
         timeout: float | None = None,
-        **read: Unpack[requests.ReadFields],
+        **read: Unpack[ReadFields],
     ) -> Memory:
         """Read one memory, at its current version (0) or an earlier one."""
         return self._call(self._memories.GetMemory, requests.get(memory, version, read), timeout).memory
@@ -177,10 +178,10 @@ class Client:
         self,
         namespace: str,
         *,
-        filter: requests.FilterFields | None = None,
+        filter: FilterFields | None = None,
         page_size: int = 0,
         timeout: float | None = None,
-        **read: Unpack[requests.ReadFields],
+        **read: Unpack[ReadFields],
     ) -> Iterator[Memory]:
         """Yield the memories of a namespace in order of creation, fetching pages as needed."""
         request = requests.list_memories(namespace, filter or {}, page_size, read)
@@ -196,7 +197,7 @@ class Client:
         source: str = "",
         request_id: str = "",
         timeout: float | None = None,
-        **changes: Unpack[requests.MemoryChanges],
+        **changes: Unpack[MemoryChanges],
     ) -> UpdateMemoryResponse:
         """Change exactly the fields named; None or an empty value clears one.
 
@@ -243,7 +244,7 @@ class Client:
         *,
         start: str | Token | Sequence[Token] = "now",
         max_outage: float | None = None,
-        **filter: Unpack[requests.EventFields],
+        **filter: Unpack[EventFields],
     ) -> Subscription:
         """Hear of what happens in namespaces or patterns (``user:*:facts``), from where ``start`` says.
 
@@ -330,14 +331,14 @@ class Client:
         etag: str = "",
         request_id: str = "",
         timeout: float | None = None,
-        **fields: Unpack[requests.PolicyFields],
+        **fields: Unpack[PolicyFields],
     ) -> UpdatePolicyResponse:
         """Set exactly the policy fields named, for a pattern; None removes one."""
         request = requests.update_policy(pattern, fields, etag, request_id)
         return self._call(self._namespaces.UpdatePolicy, request, timeout)
 
     def stats(
-        self, namespace: str, *, timeout: float | None = None, **read: Unpack[requests.ReadFields]
+        self, namespace: str, *, timeout: float | None = None, **read: Unpack[ReadFields]
     ) -> NamespaceStats:
         """Count what a namespace holds."""
         request = requests.stats(namespace, read)
