@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from typing import TextIO
@@ -14,14 +15,13 @@ def configure(level: str, stream: TextIO | None = None) -> structlog.typing.Filt
     out = stream or sys.stderr
     structlog.configure(
         processors=[
-            structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
             _renderer(out),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.PrintLoggerFactory(out),
+        logger_factory=structlog.WriteLoggerFactory(out),
         cache_logger_on_first_use=True,
     )
     logger: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -31,4 +31,12 @@ def configure(level: str, stream: TextIO | None = None) -> structlog.typing.Filt
 def _renderer(out: TextIO) -> structlog.typing.Processor:
     if out.isatty():
         return structlog.dev.ConsoleRenderer()
-    return structlog.processors.JSONRenderer(ensure_ascii=False)
+    return structlog.processors.JSONRenderer(serializer=_to_json)
+
+
+# One encoder for all lines: ``json.dumps`` with arguments makes a new one each time.
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def _to_json(event: object, **_: object) -> str:
+    return _encoder.encode(event)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
@@ -12,21 +14,25 @@ class Metrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
-        self._open = Gauge("hbus_calls_open", "Calls under way.", ["method"], registry=registry)
-        self._ended = Counter("hbus_calls", "Calls ended.", ["method", "code", "reason"], registry=registry)
-        self._seconds = Histogram(
+        opened = Gauge("hbus_calls_open", "Calls under way.", ["method"], registry=registry)
+        ended = Counter("hbus_calls", "Calls ended.", ["method", "code", "reason"], registry=registry)
+        seconds = Histogram(
             "hbus_call_seconds", "Duration of calls.", ["method"], registry=registry, buckets=_SECONDS
         )
+        # Looking a child up by its labels costs more than counting.
+        self._open_of = cache(opened.labels)
+        self._ended_of = cache(ended.labels)
+        self._seconds_of = cache(seconds.labels)
 
     def opened(self, method: str) -> None:
         """Note that a call began."""
-        self._open.labels(method).inc()
+        self._open_of(method).inc()
 
     def finished(self, method: str, code: str, reason: str, seconds: float) -> None:
         """Note how a call ended and how long it took."""
-        self._open.labels(method).dec()
-        self._ended.labels(method, code, reason).inc()
-        self._seconds.labels(method).observe(seconds)
+        self._open_of(method).dec()
+        self._ended_of(method, code, reason).inc()
+        self._seconds_of(method).observe(seconds)
 
 
 class MetricsPage:

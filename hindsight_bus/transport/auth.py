@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
 
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.domain.memory import Channel
 from hindsight_bus.domain.names import check_part
 
 AGENT_KEY = "hbus-agent"
-_ALL_CHANNELS = frozenset(Channel)
+NOBODY = Caller(channels=frozenset(Channel))
+"""Who calls in the open mode without a name."""
 
 
 class UnsafeListen(ValueError):
@@ -30,13 +33,13 @@ class OpenAccess:
         """Return the caller; raise ``InvalidField`` when the agent's name is no legal name part."""
         for key, value in metadata:
             if key == AGENT_KEY:
-                return Caller(agent=_agent(value), channels=_ALL_CHANNELS)
-        return Caller(channels=_ALL_CHANNELS)
+                return _named(value if isinstance(value, str) else value.decode("utf-8", "replace"))
+        return NOBODY
 
 
-def _agent(value: str | bytes) -> str:
-    text = value if isinstance(value, str) else value.decode("utf-8", errors="replace")
-    return check_part(text, AGENT_KEY)
+@lru_cache(maxsize=4096)
+def _named(agent: str) -> Caller:
+    return replace(NOBODY, agent=check_part(agent, AGENT_KEY))
 
 
 def require_safe_listen(address: str, *, insecure: bool) -> None:

@@ -74,7 +74,7 @@ class Boundary:
             async with self._begin(method, context) as call:
                 call.caller = self._access.identify(context.invocation_metadata() or ())
                 request = call.decode(data)
-                async with call.within(self._max_call_s):
+                async with call.limit(self._max_call_s):
                     response = await answer(call.caller, request)
                 return call.encode(response)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, cast
@@ -17,9 +16,9 @@ from google.protobuf.descriptor import Descriptor, MethodDescriptor
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
-from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.deadline import deadline
 from hindsight_bus.domain.errors import DeadlineExpired, InvalidField
+from hindsight_bus.transport.auth import NOBODY
 from hindsight_bus.transport.errors import Failure, failure_of
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -77,6 +76,7 @@ class Call:
 
     __slots__ = (
         "_context",
+        "_limit",
         "_log",
         "_metrics",
         "_on_end",
@@ -99,10 +99,11 @@ class Call:
         on_end: Callable[[Call], None],
     ) -> None:
         self.method = method
-        self.caller = Caller()
+        self.caller = NOBODY
         self.facts: dict[str, object] = {}
         self.received = self.received_bytes = self.sent = self.sent_bytes = 0
         self._context = context
+        self._limit: asyncio.Timeout | None = None
         self._metrics = metrics
         self._log = log
         self._on_end = on_end
@@ -134,20 +135,13 @@ class Call:
             self.facts["memory"] = response.memory.name
             self.facts["revision"] = response.memory.revision
 
-    @asynccontextmanager
-    async def within(self, max_s: float) -> AsyncIterator[None]:
-        """Bound a body by the client's deadline and by ``max_s``; raise ``DeadlineExpired`` past it."""
+    def limit(self, max_s: float) -> asyncio.Timeout:
+        """Return a bound by the client's deadline and by ``max_s``; what it ends, ends as ``DeadlineExpired``."""
         remaining = cast("float | None", self._context.time_remaining())  # the stubs forget None
         until = asyncio.get_running_loop().time() + (max_s if remaining is None else min(remaining, max_s))
         deadline.set(until)
-        limit = asyncio.timeout_at(until)
-        try:
-            async with limit:
-                yield
-        except TimeoutError:
-            if limit.expired():
-                raise DeadlineExpired from None
-            raise
+        self._limit = asyncio.timeout_at(until)
+        return self._limit
 
     def log_opened(self) -> None:
         """Tell the log that a stream began."""
@@ -164,13 +158,17 @@ class Call:
         if error is None:
             self._finish("OK")
         elif isinstance(error, Exception):
-            failure = failure_of(error)
+            failure = failure_of(DeadlineExpired() if self._is_late(error) else error)
             if failure.incident:
                 self._log_incident(failure, error)
             self._finish(failure.code.name, failure.reason)
             await self._context.abort(failure.code, failure.message, failure.trailers())
         else:
             self._finish("CANCELLED")
+
+    def _is_late(self, error: Exception) -> bool:
+        """Tell whether it was the call's own limit that timed out, and not something below."""
+        return isinstance(error, TimeoutError) and self._limit is not None and self._limit.expired()
 
     def _finish(self, code: str, reason: str = "") -> None:
         seconds = time.perf_counter() - self._started
