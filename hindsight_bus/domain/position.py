@@ -7,7 +7,6 @@ stamp is a random number of that entry, by which a lost or restored log is notic
 from __future__ import annotations
 
 import base64
-import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -16,7 +15,8 @@ from hindsight_bus.domain.names import digest
 
 MAX_TOKENS = 32
 _FORMAT = 1
-_ENTRY = struct.Struct(">HQI")
+_SEAL_BYTES = 8
+_STAMP_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,14 @@ class Positions(Mapping[int, Position]):
         return Positions(later.values())
 
     def encode(self, tenant: str) -> str:
-        """Return the token text: URL-safe, bound to the tenant, about 19 characters a partition."""
-        body = b"".join(
-            _ENTRY.pack(p.partition, p.revision, p.stamp)
-            for p in sorted(self._by_partition.values(), key=lambda p: p.partition)
-        )
-        raw = bytes([_FORMAT]) + _seal(tenant, body) + body
+        """Return the token text: URL-safe, bound to the tenant; 2 bytes for an empty partition, about 8 for another."""
+        body, last = bytearray(), -1
+        for position in sorted(self._by_partition.values(), key=lambda p: p.partition):
+            body += _varint(position.partition - last - 1) + _varint(position.revision)
+            if position.revision:
+                body += position.stamp.to_bytes(_STAMP_BYTES, "big")
+            last = position.partition
+        raw = bytes([_FORMAT]) + _seal(tenant, bytes(body)) + body
         return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
     @classmethod
@@ -73,12 +75,41 @@ class Positions(Mapping[int, Position]):
             raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         except ValueError:
             raise InvalidField(field, "is not a token of this service") from None
-        body = raw[9:]
-        sound = len(raw) >= 9 and raw[0] == _FORMAT and len(body) % _ENTRY.size == 0
-        if not sound or raw[1:9] != _seal(tenant, body):
+        body = raw[1 + _SEAL_BYTES :]
+        if len(raw) <= _SEAL_BYTES or raw[0] != _FORMAT or raw[1 : 1 + _SEAL_BYTES] != _seal(tenant, body):
             raise InvalidField(field, "is not a token of this service")
-        return cls(Position(*entry) for entry in _ENTRY.iter_unpack(body))
+        return cls(_entries(body))
+
+
+def _entries(body: bytes) -> Iterator[Position]:
+    """Yield the positions of a body that ``encode`` has made."""
+    at, partition = 0, -1
+    while at < len(body):
+        skipped, at = _read_varint(body, at)
+        revision, at = _read_varint(body, at)
+        partition += skipped + 1
+        stamp = 0
+        if revision:
+            stamp, at = int.from_bytes(body[at : at + _STAMP_BYTES], "big"), at + _STAMP_BYTES
+        yield Position(partition, revision, stamp)
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _read_varint(body: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while body[at] & 0x80:
+        value |= (body[at] & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+    return value | body[at] << shift, at + 1
 
 
 def _seal(tenant: str, body: bytes) -> bytes:
-    return bytes.fromhex(digest("token", tenant, body.hex(), size=8))
+    return bytes.fromhex(digest("token", tenant, body.hex(), size=_SEAL_BYTES))
