@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from google.protobuf.struct_pb2 import Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -73,14 +73,13 @@ def source_of(text: str) -> str:
     return fields.line(text, "source", 512)
 
 
-def vector_of(values: object, field: str) -> vectors.Vector | None:
+def vector_of(values: Sequence[float], field: str) -> vectors.Vector | None:
     """Return a caller's vector, normalised; None when there is none."""
-    numbers = list(values)  # type: ignore[call-overload]
-    if not numbers:
+    if not values:
         return None
-    if len(numbers) > _MAX_DIMENSION:
-        raise InvalidField(field, f"has {len(numbers)} dimensions, at most {_MAX_DIMENSION}")
-    return vectors.normalise(numbers, field)
+    if len(values) > _MAX_DIMENSION:
+        raise InvalidField(field, f"has {len(values)} dimensions, at most {_MAX_DIMENSION}")
+    return vectors.normalise(values, field)
 
 
 def _text(memory: pb.Memory) -> str:
