@@ -63,6 +63,10 @@ class NotingApp:
         answer = self.answers["subscribe"]
         if isinstance(answer, Exception):
             raise answer
+        if isinstance(answer, AsyncIterator):
+            async for message in answer:
+                yield message
+            return
         for message in answer:
             yield message
 
