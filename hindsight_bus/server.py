@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any, TextIO
 
@@ -17,6 +17,8 @@ from pydantic import ValidationError
 
 from hbus.v1 import bus_service_pb2, memory_service_pb2, namespace_service_pb2
 from hindsight_bus import logs, settings
+from hindsight_bus.adapters.valkey.probe import UnfitStore
+from hindsight_bus.domain.errors import StoreUnavailable
 from hindsight_bus.metrics import Metrics, MetricsPage
 from hindsight_bus.settings import Settings
 from hindsight_bus.transport import health, reflection
@@ -169,10 +171,18 @@ def run(*, welcome: bool = False, **given: Any) -> int:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             log = logs.configure(config.log_level)
             runner.run(serve(config, log, _greet if welcome else _say_nothing))
-    except (settings.UnknownSetting, ValidationError, UnsafeListen, CannotListen) as error:
+    except ValidationError as error:
+        print(*_problems(error), sep="\n", file=sys.stderr)
+        return 2
+    except (settings.UnknownSetting, UnsafeListen, CannotListen, UnfitStore, StoreUnavailable) as error:
         print(f"hbus: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _problems(error: ValidationError) -> Iterator[str]:
+    for each in error.errors():
+        yield f"hbus: {settings.PREFIX}{'.'.join(map(str, each['loc'])).upper()}: {each['msg']}"
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

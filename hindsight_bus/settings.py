@@ -79,6 +79,14 @@ class Settings(BaseSettings):
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
+    @field_validator("listen")
+    @classmethod
+    def _check_address(cls, value: str) -> str:
+        host, _, port = value.rpartition(":")
+        if not value.startswith("unix:") and not (host and port.isdecimal() and int(port) <= 65535):
+            raise ValueError("must have the form HOST:PORT with a port of 0 to 65535")
+        return value
+
     @field_validator("roles", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:

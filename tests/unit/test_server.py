@@ -41,7 +41,7 @@ class Running:
         app = SimpleNamespace(
             **dict.fromkeys(names, self.use_cases), node=self.node, log=SimpleNamespace(is_fsynced=True)
         )
-        given = {"listen": "127.0.0.1:0", "grace_seconds": 5.0} | settings
+        given: dict[str, Any] = {"listen": "127.0.0.1:0", "grace_seconds": 5.0} | settings
         self.server = Server(cast(Any, app), Settings(**given), _quiet())
         self.address = ""
 

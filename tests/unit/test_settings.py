@@ -49,6 +49,8 @@ def test_an_unknown_argument_is_an_error() -> None:
         ("HBUS_FSYNC", "never"),
         ("HBUS_ROLES", "memory,kitchen"),
         ("HBUS_GRACE_SECONDS", "-1"),
+        ("HBUS_LISTEN", "nonsense"),
+        ("HBUS_LISTEN", "127.0.0.1:65536"),
     ],
 )
 def test_a_bad_value_is_an_error_at_start(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
