@@ -102,17 +102,25 @@ def combine(relevance: Floats, recency: Floats, importance: Floats, weights: Ran
     return np.clip(score, 0.0, 1.0)
 
 
+def contenders(values: NDArray[np.generic], k: int) -> NDArray[np.intp]:
+    """Return the indices of the ``k`` greatest values and of any that equal the least of them; O(n)."""
+    if k >= len(values):
+        return np.arange(len(values))
+    kth = np.partition(values, len(values) - k)[len(values) - k]
+    return np.flatnonzero(values >= kth)
+
+
 def best(score: Floats, create_revision: Ints, tie: NDArray[np.uint64], k: int) -> NDArray[np.intp]:
     """Return the indices of the ``k`` best, best first; equal scores: the newest first, then by ``tie``.
 
-    O(n + k log k) unless many share the k-th score.
+    O(n + k log k), however many are equal.
     """
     if k <= 0:
         return np.empty(0, dtype=np.intp)
-    if k < len(score):
-        kth = np.partition(score, len(score) - k)[len(score) - k]
-        chosen = np.flatnonzero(score >= kth)
-    else:
-        chosen = np.arange(len(score))
+    chosen = contenders(score, k)
+    if len(chosen) > k:
+        least = score[chosen].min()
+        sure, equal = chosen[score[chosen] > least], chosen[score[chosen] == least]
+        chosen = np.concatenate((sure, equal[contenders(create_revision[equal], k - len(sure))]))
     order = np.lexsort((tie[chosen], -create_revision[chosen], -score[chosen]))
     return np.asarray(chosen[order[:k]])

@@ -55,5 +55,6 @@ def from_bytes(stored: bytes) -> Vector:
 
 def are_unit(vectors: NDArray[np.floating]) -> bool:
     """Tell whether every row of ``vectors``, shape (n, d), is finite and of length 1 within rounding."""
-    squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float32)
+    rows = vectors.astype(np.float32, copy=False)
+    squares = np.einsum("ij,ij->i", rows, rows)
     return bool((np.abs(squares - 1.0) <= _UNIT_TOLERANCE).all())

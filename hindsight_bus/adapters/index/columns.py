@@ -85,7 +85,7 @@ class Columns:
         )
         for name, column in self._numbers.items():
             column[slots] = written[name]
-        self._live[slots] = np.isin(written["state"], [int(state) for state in LIVE_STATES])
+        self._live[slots] = _one_of(written["state"], LIVE_STATES)
         self._expiring += int(np.count_nonzero(written["expire_ms"]))
 
     def clear(self, slots: Slots) -> None:

@@ -24,7 +24,6 @@ class DenseIndex:
     """Vectors by slot; all of one dimension, which is 0 while there are none."""
 
     def __init__(self) -> None:
-        faiss.omp_set_num_threads(1)
         self.dimension = 0
         self.count = 0
         self.held: Mask = np.zeros(0, bool)
@@ -94,8 +93,8 @@ class DenseIndex:
         """Return exact cosines, shape (n,); NaN where a slot holds no vector."""
         cosines = np.full(len(slots), np.nan)
         held = self.held[slots]
-        products = self._codes()[slots[held]] * query
-        cosines[held] = products.sum(axis=1)  # by row: where a vector lies must not move its last bit
+        vectors = self._codes()[slots[held]].astype(np.float32)
+        cosines[held] = np.einsum("ij,j->i", vectors, query)  # row by row: its place must not move a last bit
         return cosines
 
     def nearest(self, queries: NDArray[np.float32], k: int, allowed: Mask) -> list[NDArray[np.intp]]:
@@ -109,6 +108,7 @@ class DenseIndex:
         bits = np.packbits(allowed[: self._index.ntotal], bitorder="little")
         selector = faiss.IDSelectorBitmap(bits)  # type: ignore[call-arg, arg-type]
         parameters = faiss.SearchParameters(sel=selector)  # type: ignore[call-arg]
+        faiss.omp_set_num_threads(1)  # holds for the calling thread only
         cosines, slots = self._index.search(queries, wanted, params=parameters)
         if wanted <= k:
             return list(slots)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hindsight_bus.adapters.index.postings import Postings, counts_of, slots_of
 
 _K1 = 1.2
-_B = 0.75
+_B = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class LexicalIndex:
             return None
         weights = np.log1p((self._documents - frequencies + 0.5) / (frequencies + 0.5)) * (_K1 + 1.0)
         entries = np.concatenate([packed for packed in found if packed is not None])
-        holders, counts = slots_of(entries), counts_of(entries).astype(np.float32)
+        holders, counts = slots_of(entries).astype(np.intp), counts_of(entries).astype(np.float32)
         average = self._total_length / self._documents
         saturation = _K1 * (1.0 - _B) + (_K1 * _B / average) * self._lengths[holders]
         parts = counts / (counts + saturation)

@@ -47,7 +47,7 @@ class Postings:
         """Enter a slot under each key; it must not be there yet."""
         first = slot << _COUNT_BITS
         for key, count in counts.items():
-            packed = first | min(count, _MAX_COUNT)
+            packed = first | (count if count <= _MAX_COUNT else _MAX_COUNT)
             posting = self._by_key.get(key)
             if posting is None:
                 self._by_key[key] = array("I", (packed,))

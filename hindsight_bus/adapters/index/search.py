@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -124,16 +125,22 @@ def _gather(held: Indexes, query: ViewQuery, mask: Mask, neighbours: Slots) -> _
     lexical = held.lexical.scores(terms, len(mask))
     named = held.subjects.scores(terms, len(mask))
     most = max(_PER_CHANNEL, query.top_k)
-    by_word = _NOTHING if lexical is None else _top(held, lexical.bm25, mask, most)
-    slots = np.unique(np.concatenate((neighbours, by_word, _top(held, named, mask, most))))
+    channels = [neighbours]
+    if lexical is not None:
+        channels.append(_top(held, lexical.bm25, mask, most))
+    if named is not None:
+        channels.append(_top(held, named, mask, most))
+    slots = np.unique(np.concatenate(channels))
     cosine, background = _cosines(held, query.vector, slots)
     bm25 = None if lexical is None else lexical.bm25[slots]
-    share = None if lexical is None else lexical.bm25[slots] / lexical.ideal
-    return _Found(slots, cosine, bm25, ranking.Evidence(cosine, background, share, named[slots]))
+    share = None if lexical is None or bm25 is None else bm25 / lexical.ideal
+    subject = np.zeros(len(slots)) if named is None else named[slots]
+    return _Found(slots, cosine, bm25, ranking.Evidence(cosine, background, share, subject))
 
 
 def _top(held: Indexes, scores: Floats, mask: Mask, k: int) -> Slots:
-    found = np.flatnonzero(scores * mask)
+    found = np.flatnonzero((scores > 0.0) & mask)
+    found = found[ranking.contenders(scores[found], k)]
     return found if len(found) <= k else found[_best(held, found, scores[found], k)]
 
 
@@ -150,7 +157,7 @@ def _cosines(held: Indexes, vector: Vectors | None, slots: Slots) -> tuple[Float
 
 
 def _part(values: Floats | None, i: int) -> float | None:
-    return None if values is None or np.isnan(values[i]) else float(values[i])
+    return None if values is None or math.isnan(values[i]) else float(values[i])
 
 
 def _row(held: Indexes, slot: int) -> Row:

@@ -42,14 +42,20 @@ class SubjectIndex:
         self._names.remove(slot, self._keys(surfaces(version)))
         self._tags.remove(slot, self._keys(version.tags))
 
-    def scores(self, terms: Sequence[str], slots: int) -> NDArray[np.float64]:
-        """Return for every slot below ``slots`` how well the query's terms name it: 1 by name, 0.5 by tag, 0 not."""
+    def scores(self, terms: Sequence[str], slots: int) -> NDArray[np.float64] | None:
+        """Return for every slot below ``slots`` how well the query's terms name it: 1 by name, 0.5 by tag, 0 not.
+
+        None where they name nothing.
+        """
+        phrases = list(_phrases(terms))
+        tags = [phrase for phrase in phrases if phrase in self._tags]
+        names = [phrase for phrase in phrases if phrase in self._names]
+        if not tags and not names:
+            return None
         scores = np.zeros(slots)
-        keys = list(_phrases(terms))
-        for postings, weight in ((self._tags, _TAG_WEIGHT), (self._names, _NAME_WEIGHT)):
+        for postings, keys, weight in ((self._tags, tags, _TAG_WEIGHT), (self._names, names, _NAME_WEIGHT)):
             for key in keys:
-                if key in postings:
-                    scores[postings.slots(key)] = weight
+                scores[postings.slots(key)] = weight
         return scores
 
     def _keys(self, names: Iterable[str]) -> dict[str, int]:
