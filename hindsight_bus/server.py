@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from importlib.util import find_spec
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 import grpc
 import structlog
@@ -30,6 +30,8 @@ from hindsight_bus.transport.memory_service import MemoryServicer
 from hindsight_bus.transport.namespace_service import NamespaceServicer
 from hindsight_bus.transport.streams import OpenStreams
 from hindsight_bus.wiring import App, build
+
+T = TypeVar("T")
 
 _MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 _LAST_WORDS_S = 0.5
@@ -137,6 +139,16 @@ class Stop:
         for each in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(each, self._note)
 
+    async def cancels(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await ``work``, which the first signal cancels."""
+        task = asyncio.create_task(work)
+        watch = asyncio.create_task(self.asked.wait())
+        watch.add_done_callback(lambda _: task.cancel())
+        try:
+            return await task
+        finally:
+            watch.cancel()
+
     def _note(self) -> None:
         (self.forced if self.asked.is_set() else self.asked).set()
 
@@ -148,7 +160,7 @@ async def serve(
     require_safe_listen(config.listen, insecure=config.insecure)
     stop = Stop()
     stop.listen()
-    app = await build(config)
+    app = await stop.cancels(build(config))
     try:
         server = Server(app, config, log)
         address = await server.start()
@@ -171,6 +183,8 @@ def run(*, welcome: bool = False, **given: Any) -> int:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             log = logs.configure(config.log_level)
             runner.run(serve(config, log, _greet if welcome else _say_nothing))
+    except asyncio.CancelledError:  # a signal came before it was ready
+        return 0
     except ValidationError as error:
         print(*_problems(error), sep="\n", file=sys.stderr)
         return 2

@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
+from urllib.parse import unquote
 
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.domain.memory import Channel
@@ -27,7 +28,10 @@ class UnsafeListen(ValueError):
 
 
 class OpenAccess:
-    """The loopback mode: everybody is trusted and names itself in the metadata key ``hbus-agent``."""
+    """The loopback mode: everybody is trusted and names itself in the metadata key ``hbus-agent``.
+
+    Metadata is ASCII, so other names come percent-encoded (RFC 3986).
+    """
 
     def identify(self, metadata: Iterable[tuple[str, str | bytes]]) -> Caller:
         """Return the caller; raise ``InvalidField`` when the agent's name is no legal name part."""
@@ -39,7 +43,7 @@ class OpenAccess:
 
 @lru_cache(maxsize=4096)
 def _named(agent: str) -> Caller:
-    return replace(NOBODY, agent=check_part(agent, AGENT_KEY))
+    return replace(NOBODY, agent=check_part(unquote(agent), AGENT_KEY))
 
 
 def require_safe_listen(address: str, *, insecure: bool) -> None:

@@ -20,7 +20,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 from hbus.v1 import bus_service_pb2, bus_service_pb2_grpc, memory_service_pb2, memory_service_pb2_grpc
 from hindsight_bus.app import watch
 from hindsight_bus.domain.position import Positions
-from hindsight_bus.server import CannotListen, Server, serve
+from hindsight_bus.server import CannotListen, Server, Stop, serve
 from hindsight_bus.settings import Settings
 from hindsight_bus.transport.auth import UnsafeListen
 from tests.unit.transport_rig import NotingApp
@@ -248,3 +248,32 @@ async def test_the_network_is_refused_before_anything_starts() -> None:
     """Without credentials a server does not listen to other machines, and says so before it opens its store."""
     with pytest.raises(UnsafeListen):
         await serve(Settings(listen="0.0.0.0:0"), _quiet(), lambda address: None)
+
+
+async def test_a_signal_ends_a_start_that_hangs() -> None:
+    """Asked to stop while it still waits for its store, a server gives up waiting and undoes what it has begun."""
+    stop, begun, undone = Stop(), asyncio.Event(), asyncio.Event()
+
+    async def start() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            undone.set()
+
+    starting = asyncio.create_task(stop.cancels(start()))
+    await begun.wait()
+    stop.asked.set()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert undone.is_set()
+
+
+async def test_a_start_that_succeeds_is_left_alone() -> None:
+    """A signal after the start does not undo it."""
+    stop = Stop()
+
+    async def start() -> str:
+        return "started"
+
+    assert await stop.cancels(start()) == "started"

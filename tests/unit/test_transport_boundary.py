@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
+from urllib.parse import quote
 
 import grpc
 import pytest
@@ -282,6 +283,14 @@ async def test_agent_comes_from_the_metadata(shape: str) -> None:
         [bad] = details(status, error_details_pb2.BadRequest)
         assert bad.field_violations[0].field == "hbus-agent"
         assert len(rig.probe.callers) == 1
+
+
+@pytest.mark.parametrize("name", ["客服", "a@b.c", "数据-分析_2"])
+async def test_agents_may_have_names_in_any_script(name: str) -> None:
+    """A name that metadata cannot hold as it is comes percent-encoded."""
+    async with Rig() as rig:
+        await rig.answers("Once", metadata=[("hbus-agent", quote(name))])
+        assert [caller.agent for caller in rig.probe.callers] == [name]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
