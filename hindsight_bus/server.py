@@ -38,7 +38,7 @@ _LAST_WORDS_S = 0.5
 """Seconds for the last statuses to reach their clients."""
 
 # Idle streams outlive clients that ping every second, and dead peers are noticed within 40 s.
-_OPTIONS = (
+OPTIONS = (
     ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
     ("grpc.so_reuseport", 0),
@@ -68,7 +68,7 @@ class Server:
         self._page: MetricsPage | None = None
         self._streams = OpenStreams(config.max_agent_streams, config.max_streams)
         self._boundary = Boundary(OpenAccess(), self._streams, self._metrics, log, config.max_call_seconds)
-        self._grpc = grpc.aio.server(options=_OPTIONS)
+        self._grpc = grpc.aio.server(options=OPTIONS)
         self._services = self._servicers()
         self._health = health.Health([each.full_name for each in self._services])
         self._watch: asyncio.Task[None] | None = None
