@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from hbus.errors import DeadlineExpired, OutcomeUnknown, TryAgain
 
+P = ParamSpec("P")
 T = TypeVar("T")
+
+_RESEND_S = 0.02
 
 
 class Outcome(Enum):
@@ -76,6 +79,17 @@ class History:
         async with self._news:
             self._news.notify_all()
         return response
+
+    async def insist(
+        self, call: Call, ask: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Call ``ask`` again and again until it is acknowledged; return the answer."""
+        while True:
+            answer = await self.record(call, ask(*args, **kwargs))
+            if answer is not None:
+                return answer
+            call.attempts += 1
+            await asyncio.sleep(_RESEND_S)
 
     async def reaches(self, acknowledged: int, within_s: float = 60.0) -> None:
         """Wait until so many calls were acknowledged."""

@@ -1,0 +1,73 @@
+"""Fault row 10: a subscription that is cut again and again; received = published, in order."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+
+import hbus.aio
+from tests.faults import checkers
+from tests.faults.conftest import Serve
+from tests.faults.forms import forms
+from tests.faults.load import client, episode, supply_vectors
+from tests.faults.proxy import FaultProxy
+
+pytestmark = [pytest.mark.faults, pytest.mark.e2e]
+
+OWNERS = ("zhangsan", "lisi", "wangwu")
+BATCH = 100
+Seen = dict[str, list[str]]
+
+
+@forms("events", 5_000, 100_000)
+async def test_a_subscription_that_is_cut_misses_and_repeats_nothing(
+    events: int, serve: Serve, chance: random.Random
+) -> None:
+    """One cut in a hundred events, at random places: each owner's events arrive as published, once, in order."""
+    server = await serve()
+    await supply_vectors(server.target)
+    cuts = events // 100
+    places = sorted(chance.sample(range(events), cuts))
+    async with FaultProxy(server.target) as proxy, hbus.aio.connect(proxy.target, agent="reader") as bus:
+        async with bus.subscribe("user:*:events") as subscription:
+            publishing = asyncio.create_task(_publish(server.target, events))
+            received = await _receive(subscription, events, places, proxy)
+            published = await publishing
+        assert proxy.cuts >= cuts
+    for owner in published:
+        assert not checkers.misdelivered(published[owner], received[owner])
+
+
+async def _publish(target: str, events: int) -> Seen:
+    """Write batches to each owner in turn; return the texts of each namespace in order of revision."""
+    placed: dict[str, list[tuple[int, str]]] = {}
+    async with client(target, timeout=60.0) as bus:
+        for start in range(0, events, BATCH):
+            namespace = f"user:{OWNERS[start // BATCH % len(OWNERS)]}:events"
+            numbers = range(start, start + BATCH)
+            writes = [hbus.write_request(namespace, f"e-{n}", **episode(f"e-{n}", n)) for n in numbers]
+            for outcome in await bus.write_many(writes):
+                assert not isinstance(outcome, hbus.HbusError), outcome
+                memory = outcome.memory
+                placed.setdefault(namespace, []).append((memory.revision, memory.text))
+    return {namespace: [text for _, text in sorted(pairs)] for namespace, pairs in placed.items()}
+
+
+async def _receive(
+    subscription: hbus.aio.Subscription, events: int, places: list[int], proxy: FaultProxy
+) -> Seen:
+    """Take events, cutting the connection at each of the places, until as many came as were published, and on."""
+    received: Seen = {}
+    count = 0
+    async with asyncio.timeout(60.0 + events / 100):
+        async for event in subscription:
+            received.setdefault(event.namespace, []).append(event.memory.text)
+            count += 1
+            while places and places[0] < count:
+                places.pop(0)
+                proxy.cut()
+            if count == events:
+                break
+    return received

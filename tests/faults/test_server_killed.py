@@ -1,0 +1,97 @@
+"""Fault rows 1 and 2: the server, or its Valkey, is killed under load; nothing acknowledged is lost or doubled."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import time
+from collections.abc import Sequence
+
+import pytest
+
+from tests.faults import checkers
+from tests.faults.conftest import Serve
+from tests.faults.forms import forms
+from tests.faults.history import History
+from tests.faults.load import Writers, listed, place_of, replayed, supply_vectors
+from tests.faults.processes import ServerProcess, ValkeyProcess, until
+
+pytestmark = [pytest.mark.faults, pytest.mark.e2e]
+
+NAMESPACES = [f"user:u{n}:events" for n in range(4)]
+RECOVERY_S = 5.0
+
+
+async def check(server: ServerProcess, history: History, namespaces: Sequence[str] = NAMESPACES) -> None:
+    """Every acknowledged write is listed and in the log, once, in the order of its writer."""
+    for namespace in namespaces:
+        wanted = [call.key for call in history.acknowledged() if call.arguments["namespace"] == namespace]
+        asked = [call.key for call in history if call.arguments["namespace"] == namespace]
+        log = [event.memory.text for event in await replayed(server.target, namespace)]
+        rows = [memory.text for memory in await listed(server.target, namespace)]
+        problems = checkers.lost(wanted, log) + checkers.repeated(log) + checkers.invented(asked, log)
+        problems += checkers.misdelivered(log, rows[:-1]) + checkers.reordered(map(place_of, log))
+        assert not problems, f"{namespace}: {problems[:10]}, see {history.path}"
+
+
+@forms("rounds", 5, 50)
+async def test_a_killed_server_loses_and_doubles_nothing(
+    rounds: int, serve: Serve, history: History, chance: random.Random
+) -> None:
+    """Eight writers, kill -9 at random moments: every OK write is in the log, once for each request_id."""
+    server = await serve()
+    await supply_vectors(server.target)
+    async with Writers(server.target, history, NAMESPACES) as writers:
+        for _ in range(rounds):
+            await writers.more(chance.randrange(1, 150))
+            await server.kill()
+            await server.restart()
+        await writers.more(50)
+    await check(server, history)
+
+
+@forms("rounds", 5, 50)
+async def test_a_killed_embedded_valkey_comes_back_unaided(
+    rounds: int, serve: Serve, history: History, chance: random.Random
+) -> None:
+    """The server starts its own Valkey again; the first OK comes within 5 s, and nothing is lost or doubled."""
+    server = await serve()
+    await supply_vectors(server.target)
+    async with Writers(server.target, history, NAMESPACES) as writers:
+        for _ in range(rounds):
+            await writers.more(chance.randrange(1, 150))
+            os.kill(server.embedded_valkey(), signal.SIGKILL)
+            await writers.more(20, within_s=RECOVERY_S)
+    await check(server, history)
+
+
+@forms("rounds", 5, 50)
+async def test_the_first_write_succeeds_soon_after_valkey_returns(
+    rounds: int, serve: Serve, valkey: ValkeyProcess, history: History, chance: random.Random
+) -> None:
+    """A Valkey of the user's is killed and started again: the first OK within 5 s of its return, nothing lost."""
+    server = await serve(valkey_url=valkey.url)
+    await supply_vectors(server.target)
+    async with Writers(server.target, history, NAMESPACES) as writers:
+        for _ in range(rounds):
+            await writers.more(chance.randrange(1, 150))
+            await valkey.kill()
+            await refused(server, history)
+            await valkey.restart()
+            returned = time.monotonic()
+            await writers.more(1, within_s=RECOVERY_S)
+            assert time.monotonic() - returned < RECOVERY_S
+    await check(server, history)
+
+
+async def refused(server: ServerProcess, history: History) -> None:
+    """Wait until the outage shows: writes fail, and health says so."""
+    seen = len(history.acknowledged())
+
+    async def shows() -> bool:
+        await asyncio.sleep(0)
+        return len(history.acknowledged()) == seen and not await server.is_healthy()
+
+    await until(shows, 10.0, "an outage of the store shows in the server's health")
