@@ -92,7 +92,7 @@ def importance(
     """
     base = (1.0 - _CONFIDENCE_SHARE) * stated + _CONFIDENCE_SHARE * confidence
     doubt = (1.0 - base) * (1.0 - _EXPLICIT_LIFT * explicit) * (1.0 - _PINNED_LIFT * pinned)
-    return np.clip(1.0 - doubt, 0.0, 1.0)
+    return np.asarray(np.clip(1.0 - doubt, 0.0, 1.0))
 
 
 def combine(relevance: Floats, recency: Floats, importance: Floats, weights: RankingWeights) -> Floats:

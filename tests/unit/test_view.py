@@ -234,8 +234,20 @@ def test_known_subjects_follow_live_memories() -> None:
     )
     expected = {"chart type", "柱状图", "bar chart"}
     assert view.subjects() == dict.fromkeys(expected, "preference.chart_type")
+    before = view.subjects()
     view.remove([f"{1:032x}"])
     assert view.subjects() == {}
+    assert before == dict.fromkeys(expected, "preference.chart_type")
+
+
+def test_a_form_of_several_subjects_names_the_commonest() -> None:
+    """Where one alias stands for two subjects, the one of more live memories has it; then the first by name."""
+    view = view_of(row(1, "a", subject="b.x", aliases=("k8s",)), row(2, "b", subject="a.y", aliases=("K8S",)))
+    assert view.subjects()["k8s"] == "a.y"
+    view.upsert([row(3, "c", subject="b.x", aliases=("k8s",))])
+    assert view.subjects()["k8s"] == "b.x"
+    view.upsert([row(3, "c", subject="b.x", aliases=("k8s",), state=MemoryState.FORGOTTEN)])
+    assert view.subjects()["k8s"] == "a.y"
 
 
 def test_stats_count_states_types_and_pending_vectors() -> None:

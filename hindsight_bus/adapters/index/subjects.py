@@ -69,11 +69,14 @@ class KnownSubjects:
     def __init__(self) -> None:
         self._counts: dict[str, dict[str, int]] = {}
         self._chosen: dict[str, str] = {}
+        self._snapshot: Mapping[str, str] | None = None
 
     @property
     def chosen(self) -> Mapping[str, str]:
-        """The mapping as it stands; it follows later changes."""
-        return MappingProxyType(self._chosen)
+        """The mapping as it stands, safe to hand to another thread; O(1) unless it changed since the last call."""
+        if self._snapshot is None:
+            self._snapshot = MappingProxyType(dict(self._chosen))
+        return self._snapshot
 
     def add(self, version: Version) -> None:
         """Count a live memory in."""
@@ -93,10 +96,14 @@ class KnownSubjects:
 
     def _choose(self, form: str) -> None:
         counts = self._counts[form]
-        if counts:
-            self._chosen[form] = min(counts, key=lambda subject: (-counts[subject], subject))
-        else:
+        if not counts:
             del self._counts[form], self._chosen[form]
+            self._snapshot = None
+            return
+        subject = min(counts, key=lambda subject: (-counts[subject], subject))
+        if self._chosen.get(form) != subject:
+            self._chosen[form] = subject
+            self._snapshot = None
 
 
 def surfaces(version: Version) -> tuple[str, ...]:

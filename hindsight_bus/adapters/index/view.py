@@ -103,7 +103,7 @@ class View:
         return searching.nearest(self._indexes, vector, k, filter)
 
     def subjects(self) -> Mapping[str, str]:
-        """Return known surface forms -> subject, of live memories; O(1), and follows later changes."""
+        """Return known surface forms -> subject, of live memories, as they stand; O(1) unless they changed."""
         return self._known.chosen
 
     def has_pending_vectors(self, revision: int) -> bool:
