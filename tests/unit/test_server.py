@@ -277,3 +277,22 @@ async def test_a_start_that_succeeds_is_left_alone() -> None:
         return "started"
 
     assert await stop.cancels(start()) == "started"
+
+
+@pytest.mark.long
+async def test_an_idle_stream_outlives_pings(running: Running) -> None:
+    """A client that pings every second does not lose an idle stream (gRPC's default cuts it after three)."""
+    running.use_cases.answers["subscribe"] = _silence()
+    options = [
+        ("grpc.keepalive_time_ms", 1000),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.max_pings_without_data", 0),
+        ("grpc.use_local_subchannel_pool", 1),
+    ]
+    async with grpc.aio.insecure_channel(running.address, options=options) as channel:
+        bus: Any = bus_service_pb2_grpc.BusServiceStub(channel)
+        stream = bus.Subscribe(bus_service_pb2.SubscribeRequest(namespaces=["user:*:facts"]))
+        await stream.read()
+        ended, _ = await asyncio.wait({asyncio.ensure_future(stream.read())}, timeout=12)
+        assert not ended
+        stream.cancel()
