@@ -29,27 +29,13 @@ from hbus.v1.memory_service_pb2 import Decision
 from hindsight_bus import logs, settings
 from hindsight_bus.server import Server
 from hindsight_bus.wiring import build
+from tests.statement_pairs import LABELS, Pair, load
 
-PAIRS = Path(__file__).parents[1] / "tests" / "data" / "statement_pairs.jsonl"
-LABELS = ("same", "updated", "contradictory", "unrelated")
 _AT_ONCE = 16
 _POLL_SECONDS = 0.5
 _QUIET_POLLS = 10
 """Polls without a new conflict after which suspicion is taken to have looked at everything."""
 _INDEX_SECONDS = 300.0
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two statements about one user, the second later than the first."""
-
-    id: str
-    label: str
-    language: str
-    first: str
-    second: str
-    may_replace: bool
-    """The second, said by the same speaker, makes the first untrue, and the fact has one value at a time."""
 
 
 class Way(NamedTuple):
@@ -107,11 +93,6 @@ class Trial:
     first: str
     second: str
     joined: bool
-
-
-def load(path: Path) -> list[Pair]:
-    """Read pairs from JSON lines."""
-    return [Pair(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 @asynccontextmanager
@@ -228,7 +209,7 @@ def report(findings: Sequence[Finding]) -> None:
 
 async def run(target: str | None) -> int:
     """Measure against ``target``, or a server of its own; return the exit code."""
-    pairs = load(PAIRS)
+    pairs = load()
     if target is not None:
         findings = await measure(target, pairs)
     else:
