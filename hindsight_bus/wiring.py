@@ -22,6 +22,7 @@ from hindsight_bus.adapters.index.analysis import Analyzer
 from hindsight_bus.adapters.index.view import View
 from hindsight_bus.adapters.valkey.embedded import EmbeddedValkey
 from hindsight_bus.adapters.valkey.log import ValkeyLog
+from hindsight_bus.app.attempt import WriteTools
 from hindsight_bus.app.change import Changer
 from hindsight_bus.app.commit import Committer
 from hindsight_bus.app.conflicts import Conflicts
@@ -119,7 +120,7 @@ async def assemble(
     served = ServedNotes(store, clock)
     committer = Committer(store, tails, ids)
 
-    writer = Writer(reader, committer, policies, views, served, embedder, ids)
+    writer = Writer(WriteTools(reader, committer, served, embedder, ids), policies, views)
     changer = Changer(reader, committer, policies, writer)
     conflicts = Conflicts(reader, committer, policies)
     handlers = due_handlers(

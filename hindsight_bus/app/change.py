@@ -8,11 +8,12 @@ from typing import Any
 
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.commit import Committer
+from hindsight_bus.app.draft import WriteDraft
 from hindsight_bus.app.outcome import Outcome, Receipts
 from hindsight_bus.app.plan import CommitPlan, SubjectChange, copy_wordings, settled_head, texts_of
 from hindsight_bus.app.policies import PolicyBook
 from hindsight_bus.app.records import RecordReader, StoredMemory
-from hindsight_bus.app.write import WriteDraft, Writer
+from hindsight_bus.app.write import Writer
 from hindsight_bus.domain import vectors
 from hindsight_bus.domain.claims import (
     Asserted,

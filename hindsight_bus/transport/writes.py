@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from hbus.v1.memory_service_pb2 import WriteMemoryRequest
 from hindsight_bus.app.caller import Caller
+from hindsight_bus.app.draft import WriteDraft
 from hindsight_bus.app.outcome import Outcome
-from hindsight_bus.app.write import WriteDraft, Writer
+from hindsight_bus.app.write import Writer
 from hindsight_bus.domain.errors import HbusError
 from hindsight_bus.transport.codec.memories import decode_write
 

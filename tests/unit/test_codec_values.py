@@ -21,7 +21,7 @@ from hindsight_bus.app.namespaces import Stats
 from hindsight_bus.app.outcome import Outcome
 from hindsight_bus.app.read import Page, PastVersion
 from hindsight_bus.app.search import Hit, SearchAnswer, SearchRequest
-from hindsight_bus.app.write import WriteDraft
+from hindsight_bus.app.draft import WriteDraft
 from hindsight_bus.domain.errors import SubjectFull
 from hindsight_bus.domain.events import Entry, Event, EventKind
 from hindsight_bus.domain.memory import (

@@ -10,8 +10,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from hbus.v1 import memory_pb2 as pb
 from hbus.v1 import memory_service_pb2 as service_pb
+from hindsight_bus.app.draft import WriteDraft
 from hindsight_bus.app.read import PastVersion
-from hindsight_bus.app.write import WriteDraft
 from hindsight_bus.domain import vectors
 from hindsight_bus.domain.errors import InvalidField, TooLarge
 from hindsight_bus.domain.events import EventKind

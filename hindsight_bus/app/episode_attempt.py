@@ -1,0 +1,33 @@
+"""Writing what was said or happened: EPISODIC memories compete with nothing."""
+
+from __future__ import annotations
+
+from hindsight_bus.app.attempt import WriteAttempt
+from hindsight_bus.app.outcome import Outcome
+from hindsight_bus.domain.memory import Decision, MemoryState
+from hindsight_bus.domain.names import digest
+from hindsight_bus.domain.records import Fingerprint
+from hindsight_bus.ports import Stored
+
+
+class EpisodeAttempt(WriteAttempt[Fingerprint]):
+    """One try to write an EPISODIC memory."""
+
+    target_kind = Fingerprint
+
+    def target_key(self) -> str:
+        """Return the fingerprint: equal text, event time and source are one episode, told again."""
+        return digest("episode", self.draft.text, str(self.draft.event_time_ms), self.draft.source)
+
+    async def decide(self, target: Stored[Fingerprint] | None) -> Outcome:
+        """Store it, unless the very same was stored before."""
+        if target is not None:
+            return await self.nothing_new(
+                Decision.DUPLICATE, target.record.memory_id, "said before, word for word"
+            )
+        version = self.version(self.new_id, 1)
+        self.plan.create(self.head(version, MemoryState.ACTIVE), version, self.vector(version))
+        if self.draft.event_time_ms:  # without a time, each telling is an episode of its own
+            self.plan.expect(self.target, 0)
+            self.plan.put(self.target, Fingerprint(self.namespace, self.target_key(), self.new_id))
+        return await self.finish(Decision.STORED, self.new_id, "")
