@@ -31,7 +31,8 @@ def conflicts(
         for conflict in found:
             output.emit(conflict)
     elif found:
-        output.conflicts(found)
+        for conflict in found:
+            typer.echo("\n".join(output.conflict_lines(conflict)))
     else:
         output.note("no conflicts")
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     import hbus
+    from hbus.v1.conflict_pb2 import Resolution
 
 WIDTH_OF_A_PIPE = 160
 
@@ -54,7 +55,7 @@ def moment(time: Timestamp) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows under column heads, as wide as the terminal; resource names are folded, never cut."""
+    """Print rows under column heads, as wide as the terminal; what is too long is folded, never cut."""
     from rich.console import Console
     from rich.table import Table
 
@@ -67,7 +68,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def _add_column(made: Table, column: str) -> None:
-    is_number = column in ("score", "confidence")
+    is_number = column in ("#", "score", "version", "confidence")
     made.add_column(column, overflow="fold", justify="right" if is_number else "left", no_wrap=is_number)
 
 
@@ -78,23 +79,35 @@ def state_of(memory: hbus.Memory) -> str:
     return hbus.label(hbus.MemoryState, memory.state)
 
 
-def hits(found: Iterable[hbus.SearchHit]) -> None:
-    """Print search hits with their rivals."""
-    rows = []
+def hits(found: Sequence[hbus.SearchHit]) -> None:
+    """Print search hits, and after each the rivals that are no hits themselves."""
+    shown = {hit.memory.name for hit in found}
+    rows: list[tuple[str, hbus.Memory]] = []
     for hit in found:
-        rows.append((f"{hit.score:.3f}", *_memory_cells(hit.memory)))
-        rows.extend(("rival", *_memory_cells(rival)) for rival in hit.rivals)
-    table(("score", "text", "state", "confidence", "subject", "name"), rows)
+        rows.append((f"{hit.score:.3f}", hit.memory))
+        rivals = [rival for rival in hit.rivals if rival.name not in shown]
+        rows.extend(("rival", rival) for rival in rivals)
+        shown.update(rival.name for rival in rivals)
+    _numbered("score", rows)
 
 
 def memories(found: Iterable[hbus.Memory]) -> None:
     """Print memories."""
-    table(("text", "state", "confidence", "subject", "name"), [_memory_cells(memory) for memory in found])
+    _numbered("version", [(str(memory.version), memory) for memory in found])
 
 
-def _memory_cells(memory: hbus.Memory) -> tuple[str, ...]:
-    confidence = f"{memory.effective_confidence:.2f}"
-    return (memory.text, state_of(memory), confidence, memory.subject, memory.name)
+def _numbered(head: str, rows: Sequence[tuple[str, hbus.Memory]]) -> None:
+    """Print one row a memory, and below the table their names, each whole on a line: they are for copying."""
+    table(
+        ("#", head, "state", "confidence", "subject", "text"),
+        [(str(number), first, *_cells(memory)) for number, (first, memory) in enumerate(rows, start=1)],
+    )
+    for number, (_, memory) in enumerate(rows, start=1):
+        typer.echo(f"#{number}  {memory.name}")
+
+
+def _cells(memory: hbus.Memory) -> tuple[str, ...]:
+    return (state_of(memory), f"{memory.effective_confidence:.2f}", memory.subject, memory.text)
 
 
 def written(answer: hbus.WriteMemoryResponse) -> None:
@@ -128,19 +141,25 @@ def event_line(event: hbus.Event) -> str:
     )
 
 
-def _conflict_rows(conflict: hbus.Conflict) -> list[tuple[str, ...]]:
-    """Return one row a side; the conflict's own cells stand on the first."""
+def conflict_lines(conflict: hbus.Conflict) -> list[str]:
+    """Return a conflict as lines: where it stands, its sides, best first, and the decision."""
     import hbus
 
     state = hbus.label(hbus.ConflictState, conflict.state)
-    head, blank = (state, conflict.subject, conflict.name), ("", "", "")
-    return [
-        (*(blank if index else head), f"{side.score:.3f}", side.text, ", ".join(side.speakers), side.memory)
-        for index, side in enumerate(conflict.sides)
-    ]
+    lines = [f"{state}  {conflict.subject}  since {moment(conflict.create_time)}: {conflict.reason}"]
+    lines.append(f"  {conflict.name}")
+    for side in conflict.sides:
+        lines.append(f"  {side.score:.3f}  {side.text}  ({', '.join(side.speakers)})")
+        lines.append(f"         {side.memory}")
+    if conflict.HasField("resolution"):
+        lines.append(f"  {_decision(conflict.resolution)}")
+    return [printable(line) for line in lines]
 
 
-def conflicts(found: Iterable[hbus.Conflict]) -> None:
-    """Print conflicts with their sides, best first."""
-    rows = [row for conflict in found for row in _conflict_rows(conflict)]
-    table(("state", "subject", "conflict", "score", "text", "speakers", "memory"), rows)
+def _decision(resolution: Resolution) -> str:
+    import hbus
+
+    action = hbus.label(hbus.ResolutionAction, resolution.action)
+    chosen = f" {resolution.memory}" if resolution.memory else ""
+    because = f": {resolution.rationale}" if resolution.rationale else ""
+    return f"decided {moment(resolution.time)} by {resolution.agent}: {action}{chosen}{because}"

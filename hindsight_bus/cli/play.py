@@ -23,9 +23,18 @@ class Cast:
     tell: Narrator
 
     async def both_hear(self, revision: int) -> None:
-        """Let both agents hear of a commit."""
-        await self.support.hears_of(revision)
-        await self.aftersales.hears_of(revision)
+        """Let both agents hear of a commit; told once where they heard the same, as they should."""
+        first = await self.support.heard(revision)
+        second = await self.aftersales.heard(revision)
+        if first == second:
+            self._hears("both", first)
+        else:
+            self._hears(self.support.name, first)
+            self._hears(self.aftersales.name, second)
+
+    def _hears(self, who: str, events: list[hbus.Event]) -> None:
+        for event in events:
+            self.tell.hears(who, event)
 
 
 async def play(target: str, api_key: str, namespace: str, tell: Narrator) -> None:

@@ -41,7 +41,8 @@ class Narrator:
     def hears(self, agent: str, event: hbus.Event) -> None:
         """An agent hears of an event."""
         kind = hbus.label(hbus.EventKind, event.kind)
-        told = f"   {agent:<11} hears {kind}: {event.memory.text}"
+        because = f" ({event.reason})" if event.reason else ""
+        told = f"   {agent:<11} {'hear' if agent == 'both' else 'hears'} {kind}: {event.memory.text}{because}"
         self._tell({"agent": agent, "hears": output.as_dict(event)}, told, "green")
 
     def says(self, text: str) -> None:
@@ -90,13 +91,15 @@ class Player:
         if not found.hits:
             self._tell.answers("nothing relevant: nobody has told the bus yet")
 
-    async def hears_of(self, revision: int) -> None:
-        """Listen until the commit of that revision was heard, and tell what it brought."""
+    async def heard(self, revision: int) -> list[hbus.Event]:
+        """Listen until the commit of that revision was heard whole; return what was heard since the last time."""
+        events = []
         async with asyncio.timeout(HEARING_S):
             async for event in self._events:
-                self._tell.hears(self.name, event)
+                events.append(event)
                 if event.revision >= revision and not self._events.buffered:
-                    return
+                    break
+        return events
 
 
 @asynccontextmanager

@@ -13,7 +13,6 @@ from hindsight_bus.cli.link import DEFAULT_TARGET, Agent, ApiKey, Json, Target, 
 
 if TYPE_CHECKING:
     import hbus
-    from hbus.v1.conflict_pb2 import Resolution
     from hbus.v1.memory_pb2 import MemoryVersion, Transition
 
 
@@ -26,6 +25,8 @@ class Story:
     """Oldest first."""
     conflicts: list[hbus.Conflict]
     """Those it was ever a side of, oldest first."""
+    holding: list[hbus.Memory]
+    """What holds on its subject instead of it or beside it."""
 
 
 def why(
@@ -48,7 +49,7 @@ def why(
 
 
 def read_story(bus: hbus.Client, name: str) -> Story:
-    """Read everything about one memory: three calls, more where listings are long."""
+    """Read everything about one memory: four calls, more where listings are long."""
     memory = bus.get(name)
     versions = [*bus.versions(memory)][::-1]
     namespace = memory.name.split("/")[1]
@@ -57,7 +58,14 @@ def read_story(bus: hbus.Client, name: str) -> Story:
         for conflict in bus.conflicts(namespace, states=EVERY_STATE)
         if any(side.memory == memory.name for side in conflict.sides)
     ]
-    return Story(memory, versions, conflicts[::-1])
+    return Story(memory, versions, conflicts[::-1], _holding(bus, namespace, memory))
+
+
+def _holding(bus: hbus.Client, namespace: str, memory: hbus.Memory) -> list[hbus.Memory]:
+    if not memory.subject:
+        return []
+    live = bus.list(namespace, filter={"subject": memory.subject, "types": [memory.type]})
+    return [each for each in live if each.name != memory.name]
 
 
 def story_dict(story: Story) -> dict[str, object]:
@@ -66,6 +74,7 @@ def story_dict(story: Story) -> dict[str, object]:
         "memory": output.as_dict(story.memory),
         "versions": [output.as_dict(version) for version in story.versions],
         "conflicts": [output.as_dict(conflict) for conflict in story.conflicts],
+        "holding": [output.as_dict(memory) for memory in story.holding],
     }
 
 
@@ -74,8 +83,11 @@ def tell(story: Story) -> list[str]:
     return [
         *_standing(story.memory),
         *_section("Who says so", _claims(story.memory)),
+        *_section("What holds on its subject", [_held(memory) for memory in story.holding]),
         *_section("What happened", _steps(story.versions)),
-        *_section("Conflicts", [line for conflict in story.conflicts for line in _conflict(conflict)]),
+        *_section(
+            "Conflicts", [line for conflict in story.conflicts for line in output.conflict_lines(conflict)]
+        ),
     ]
 
 
@@ -111,6 +123,10 @@ def _claims(memory: hbus.Memory) -> list[str]:
     ]
 
 
+def _held(memory: hbus.Memory) -> str:
+    return f"{memory.effective_confidence:.2f}  {output.state_of(memory)}  {memory.text}  {memory.name}"
+
+
 def _steps(versions: list[MemoryVersion]) -> list[str]:
     lines = []
     for version in versions:
@@ -127,25 +143,3 @@ def _step(step: Transition) -> str:
     change = after if before == "unspecified" else before if before == after else f"{before} -> {after}"
     line = f"{output.moment(step.time)}  {step.kind:<12}  {change}  by {step.agent or 'the server'}"
     return f"{line}: {step.reason}" if step.reason else line
-
-
-def _conflict(conflict: hbus.Conflict) -> list[str]:
-    import hbus
-
-    state = hbus.label(hbus.ConflictState, conflict.state)
-    opened = output.moment(conflict.create_time)
-    lines = [f"{state}, since {opened}: {conflict.reason}", f"  {conflict.name}"]
-    for side in conflict.sides:
-        lines.append(f"  {side.score:.3f}  {side.text}  ({', '.join(side.speakers)})")
-    if conflict.HasField("resolution"):
-        lines.append(f"  {_decision(conflict.resolution)}")
-    return lines
-
-
-def _decision(resolution: Resolution) -> str:
-    import hbus
-
-    action = hbus.label(hbus.ResolutionAction, resolution.action)
-    chosen = f" {resolution.memory}" if resolution.memory else ""
-    because = f": {resolution.rationale}" if resolution.rationale else ""
-    return f"decided {output.moment(resolution.time)} by {resolution.agent}: {action}{chosen}{because}"

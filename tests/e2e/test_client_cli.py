@@ -27,6 +27,7 @@ from hbus.v1.memory_pb2 import Claim, Memory, MemoryState, MemoryVersion, Transi
 from hbus.v1.memory_service_pb2 import (
     Decision,
     GetMemoryResponse,
+    ListMemoriesResponse,
     ListMemoryVersionsResponse,
     SearchHit,
     SearchMemoriesResponse,
@@ -114,17 +115,11 @@ def test_search_shows_hits_with_their_rivals(bus: ScriptedBus, run: Run) -> None
     answer(bus, "SearchMemories", SearchMemoriesResponse(hits=[hit]))
     result = run("search", "图?", "-n", FACTS)
     assert result.exit_code == 0, result.output
-    head, first, second = result.stdout.splitlines()
-    assert head.split() == ["score", "text", "state", "confidence", "subject", "name"]
-    assert first.split() == [
-        "0.812",
-        "用户更喜欢柱状图",
-        "contested",
-        "0.60",
-        "preference.presentation",
-        CHARTS,
-    ]
-    assert second.split()[:3] == ["rival", "表格", "contested"]
+    head, first, second, *names = result.stdout.splitlines()
+    assert head.split() == ["#", "score", "state", "confidence", "subject", "text"]
+    assert names == [f"#1  {CHARTS}", f"#2  {TABLES}"]
+    assert first.split() == ["1", "0.812", "contested", "0.60", "preference.presentation", "用户更喜欢柱状图"]
+    assert second.split() == ["2", "rival", "contested", "0.00", "表格"]
 
 
 def test_search_keeps_notes_off_stdout(bus: ScriptedBus, run: Run) -> None:
@@ -275,6 +270,8 @@ def test_why_tells_claims_history_and_decision(bus: ScriptedBus, run: Run) -> No
         "ListConflicts",
         ListConflictsResponse(conflicts=[conflict(ConflictState.CONFLICT_STATE_RESOLVED)]),
     )
+    tables = Memory(name=TABLES, text="表格", state=active, effective_confidence=0.85)
+    answer(bus, "ListMemories", ListMemoriesResponse(memories=[charts(), tables]))
     told = run("why", CHARTS).stdout
     parts = [
         "用户更喜欢柱状图",
@@ -287,7 +284,7 @@ def test_why_tells_claims_history_and_decision(bus: ScriptedBus, run: Run) -> No
     assert [told.find(part) for part in parts] == sorted(told.find(part) for part in parts)
     assert all(part in told for part in parts), told
     [printed] = json_lines(run("why", CHARTS, "--json"))
-    assert list(printed) == ["memory", "versions", "conflicts"]
+    assert list(printed) == ["memory", "versions", "conflicts", "holding"]
 
 
 # --- the program itself ---
