@@ -11,6 +11,9 @@ INSTALL := $(PIP) install --no-deps --no-build-isolation
 LOCKED  := $(INSTALL) --require-hashes
 PROJECTS := pyproject.toml clients/python/pyproject.toml
 
+# For what looks its programs up: buf its plugins, the tests grpcurl.
+export PATH := $(abspath $(BIN)):$(PATH)
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -84,7 +87,7 @@ type: $(VENV)/.dev ## Check types
 .PHONY: proto
 proto: $(VENV)/.dev ## Generate clients/python/hbus/v1 from proto/
 	rm -f clients/python/hbus/v1/*_pb2*
-	PATH="$(abspath $(BIN)):$$PATH" buf generate
+	$(BIN)/buf generate
 
 .PHONY: proto-check
 proto-check: $(VENV)/.dev ## Lint the contract and prove that the generated code matches it
