@@ -110,7 +110,11 @@ class Wire:
                 self._last_progress = self._loop.time()
             self._in_flight.extend(future for _, future in calls)
             packed = connection.pack_commands([command for command, _ in calls])
-            await connection.send_packed_command(packed, check_health=False)
+            try:
+                await connection.send_packed_command(packed, check_health=False)
+            except RuntimeError as problem:
+                # What uvloop says, instead of an OSError, of a transport that has just been closed.
+                raise ConnectionResetError(str(problem)) from problem
 
     async def _read(self, connection: AbstractConnection) -> NoReturn:
         while True:
