@@ -76,7 +76,7 @@ fmt: $(VENV)/.dev ## Format the code and mend what ruff can mend
 lint: $(VENV)/.dev ## Check format, lint and who imports whom
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
-	$(BIN)/lint-imports --no-logo
+	$(BIN)/lint-imports --no-logo --no-cache
 
 .PHONY: type
 type: $(VENV)/.dev ## Check types
@@ -110,7 +110,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --fork
 
 .PHONY: clean
 clean: ## Remove the environment and what the tools left; data directories stay
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps: each is as new as the last installation of what it depends on.
