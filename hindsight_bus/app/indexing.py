@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from hindsight_bus.app.change import Changer
@@ -13,7 +14,7 @@ from hindsight_bus.app.conflicts import Conflicts
 from hindsight_bus.app.plan import CommitPlan, SubjectChange, texts_of
 from hindsight_bus.app.policies import PolicyBook
 from hindsight_bus.app.records import RecordReader, StoredMemory
-from hindsight_bus.app.views import Views
+from hindsight_bus.app.views import LoadedView, Views
 from hindsight_bus.app.work import Handler
 from hindsight_bus.domain import vectors
 from hindsight_bus.domain.claims import Change
@@ -106,22 +107,32 @@ class Suspector:
         self._conflicts = conflicts
         self._embedder = embedder
 
-    async def suspect(self, item: TakenItem) -> None:
-        """Handle a `suspect` item."""
-        memory_id = str(item.item.payload[0])
-        heads = await self._reader.many(item.partition, Head, [(memory_id,)])
-        if heads[0] is not None and heads[0].record.type in _SUSPECTED_TYPES:
-            await self._look_around(heads[0].record.namespace, memory_id)
-        await self._reader.store.finish_due([item])
+    async def suspect(self, items: Sequence[TakenItem]) -> None:
+        """Handle `suspect` items, those of one namespace in one visit to its view."""
+        await asyncio.gather(*(self._in_partition(p, list(group)) for p, group in _by_partition(items)))
 
-    async def _look_around(self, namespace: Namespace, memory_id: str) -> None:
+    async def _in_partition(self, partition: int, items: Sequence[TakenItem]) -> None:
+        ids = [(str(item.item.payload[0]),) for item in items]
+        namespaces: dict[Namespace, list[str]] = {}
+        for head in await self._reader.many(partition, Head, ids):
+            if head is not None and head.record.type in _SUSPECTED_TYPES:
+                namespaces.setdefault(head.record.namespace, []).append(head.record.memory_id)
+        for namespace, memory_ids in namespaces.items():
+            await self._look_around(namespace, memory_ids)
+        await self._reader.store.finish_due(items)
+
+    async def _look_around(self, namespace: Namespace, memory_ids: Sequence[str]) -> None:
         view = await self._views.open(namespace)
         if view is None:
             return
-        near = await self._views.ask(view, lambda v: self._neighbours(v, memory_id))
-        wanted = [memory_id, *near]
-        partition = self._reader.partition(namespace)
-        found = await self._reader.memories(partition, wanted, view.record.profile)
+        near = await self._views.ask(view, lambda v: [self._neighbours(v, each) for each in memory_ids])
+        for memory_id, neighbours in zip(memory_ids, near, strict=True):
+            if neighbours:
+                await self._judge(view, memory_id, neighbours)
+
+    async def _judge(self, view: LoadedView, memory_id: str, near: Mapping[str, float]) -> None:
+        partition, profile = view.partition, view.record.profile
+        found = await self._reader.memories(partition, [memory_id, *near], profile)
         one = found[0]
         if one is None or not one.head.record.state.is_live:
             return
@@ -131,7 +142,7 @@ class Suspector:
             await self._conflicts.suspect(
                 one, other, f"close in meaning ({cosine:.2f}) but not the same words"
             )
-            one = (await self._reader.memories(partition, [memory_id], view.record.profile))[0] or one
+            one = (await self._reader.memories(partition, [memory_id], profile))[0] or one
 
     def _neighbours(self, view: Any, memory_id: str) -> dict[str, float]:
         """Return near memories of the same type, nearest first. Runs on the index thread."""
@@ -142,6 +153,10 @@ class Suspector:
         near = view.nearest(vectors.from_bytes(row.vector), 4 * MAX_SUSPICIONS, alike)
         threshold = self._embedder.suspicion_threshold
         return {other: cosine for other, cosine in near if other != memory_id and cosine >= threshold}
+
+
+def _by_partition(items: Sequence[TakenItem]) -> Iterator[tuple[int, Iterator[TakenItem]]]:
+    return groupby(sorted(items, key=lambda item: item.partition), key=lambda item: item.partition)
 
 
 def may_contradict(one: StoredMemory, other: StoredMemory) -> bool:
@@ -274,7 +289,7 @@ def due_handlers(indexer: Indexer, suspector: Suspector, caretaker: Caretaker) -
     """Return the handler of every kind of due work."""
     return {
         "embed": indexer.embed,
-        "suspect": one_by_one(suspector.suspect),
+        "suspect": suspector.suspect,
         "expire": one_by_one(caretaker.expire),
         "moot": one_by_one(caretaker.moot),
         "purge": one_by_one(caretaker.purge),

@@ -19,6 +19,8 @@ log = structlog.get_logger(__name__)
 LEASE_MS = 30_000
 MAX_ITEMS = 32
 _POLL_SECONDS = 1.0
+_GATHER_SECONDS = 0.05
+"""How long a hint waits for others, so that what a run of writes leaves to do is done together."""
 _MAX_DELAY_MS = 60_000
 
 Handler = Callable[[Sequence[TakenItem]], Awaitable[None]]
@@ -41,7 +43,7 @@ class DueWorker:
         self._hint.set()
 
     async def run(self) -> None:
-        """Work until cancelled: at once on a hint, and once a second on whatever else is due."""
+        """Work until cancelled: soon after a hint, and once a second on whatever else is due."""
         while True:
             hinted = await self._next()
             try:
@@ -56,6 +58,7 @@ class DueWorker:
                 await self._hint.wait()
         except TimeoutError:
             return range(self._store.partitions + 1)
+        await self._clock.sleep(_GATHER_SECONDS)
         self._hint.clear()
         hinted, self._hinted = self._hinted, set()
         return sorted(hinted)
