@@ -42,7 +42,7 @@ from hbus.v1.namespace_service_pb2_grpc import NamespaceServiceStub
 from hbus.values import ActionName, ChannelName, ConflictRef, ConflictStateName, MemoryRef, Token, name_of
 
 DEFAULT_TIMEOUT_S = 5.0
-STREAM_BACKOFF = Backoff(first_s=0.1, cap_s=5.0)
+STREAM_BACKOFF = Backoff(first_s=0.1, cap_s=2.0)
 PUBLISH_OUTAGE_S = 30.0
 
 _Request = TypeVar("_Request")
