@@ -25,6 +25,7 @@ from hindsight_bus.domain.records import (
     Receipt,
     SubjectRecord,
 )
+from hindsight_bus.domain.suspicion import Closeness
 
 Record = (
     Head
@@ -276,15 +277,19 @@ class MemoryLog(Protocol):
         """Yield partitions that have news, soon after the commit; best effort, so poll as well."""
         ...
 
-    async def memory_ids(self, namespace: Namespace, after: int = 0, limit: int = 1000) -> list[tuple[str, int]]:
+    async def memory_ids(
+        self, namespace: Namespace, after: int = 0, limit: int = 1000
+    ) -> list[tuple[str, int]]:
         """Return (memory id, creation revision) with a creation revision above ``after``, in order of creation.
 
         ``limit`` may be exceeded by the members of the last revision, so that it is never split.
         """
         ...
 
-    async def conflict_ids(self, namespace: Namespace, before: int = 0, limit: int = 1000) -> list[tuple[str, int]]:
-        """Return (conflict id, creation revision), newest first, with a creation revision below ``before`` (0 = all)."""
+    async def conflict_ids(
+        self, namespace: Namespace, before: int = 0, limit: int = 1000
+    ) -> list[tuple[str, int]]:
+        """Return (conflict id, creation revision), newest first, those with a revision below ``before`` (0 = all)."""
         ...
 
     async def namespaces(self, partition: int) -> list[str]:
@@ -434,6 +439,10 @@ class NamespaceView(Protocol):
         """Return the ``k`` nearest memories (id, cosine) among those that match, nearest first."""
         ...
 
+    def matching(self, filter: Filter, limit: int) -> list[Row]:
+        """Return at most ``limit`` rows that match, newest first."""
+        ...
+
     def subjects(self) -> Mapping[str, str]:
         """Return known surface forms (subjects' last parts and aliases, folded) -> subject, of live memories."""
         ...
@@ -455,7 +464,7 @@ class NamespaceView(Protocol):
 
 
 class Embedder(Protocol):
-    """Turns text into vectors. Calls block the calling thread only where ``is_blocking``; the caller moves those away."""
+    """Turns text into vectors. No call blocks the event loop."""
 
     @property
     def profile(self) -> str:
@@ -468,12 +477,12 @@ class Embedder(Protocol):
         ...
 
     @property
-    def suspicion_threshold(self) -> float:
-        """Cosine from which two memories of one type are close enough to be suspected of contradiction."""
+    def closeness(self) -> Closeness:
+        """From which cosines two statements are close enough to be suspected of contradiction."""
         ...
 
     async def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """Return float32, shape (n, d), L2-normalised; raise ``EmbedderUnavailable``. Long texts are chunked and pooled."""
+        """Return float32, shape (n, d), L2-normalised; raise ``EmbedderUnavailable``. Long texts are cut and pooled."""
         ...
 
     async def embed_query(self, text: str) -> Vectors:

@@ -95,7 +95,7 @@ async def build(config: Settings) -> App:
         embedder = _open_embedder(config)
         stack.push_async_callback(embedder.close)
         warm_up = asyncio.create_task(_warm_up(embedder))
-        stack.callback(warm_up.cancel)
+        stack.push_async_callback(_ended, warm_up)
         return await assemble(store, embedder, SystemClock(), RandomIds(), config, stack)
     except BaseException:
         await stack.aclose()
@@ -165,6 +165,12 @@ def _open_embedder(config: Settings) -> CachedQueries:
         return open_embedder(config.embedder)
     endpoint = Endpoint(config.openai_base_url, config.openai_api_key.get_secret_value())
     return open_embedder(f"openai:{config.openai_model}", endpoint)
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    """Cancel a task and wait until it is over."""
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 async def _warm_up(embedder: CachedQueries) -> None:

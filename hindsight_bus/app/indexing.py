@@ -18,15 +18,14 @@ from hindsight_bus.app.views import LoadedView, Views
 from hindsight_bus.app.work import Handler
 from hindsight_bus.domain import vectors
 from hindsight_bus.domain.claims import Change
-from hindsight_bus.domain.derivation import derive_subject
 from hindsight_bus.domain.errors import ProfileMismatch
 from hindsight_bus.domain.events import EventKind
 from hindsight_bus.domain.memory import Head, MemoryState, MemoryType, Vector, Version
 from hindsight_bus.domain.names import Namespace, Pattern
 from hindsight_bus.domain.query import Filter
 from hindsight_bus.domain.records import Conflict, NamespaceRecord, SubjectRecord
-from hindsight_bus.domain.statements import statement_key
-from hindsight_bus.ports import DueItem, Embedder, Ref, TakenItem, Vectors
+from hindsight_bus.domain.suspicion import may_contradict, reads_alike
+from hindsight_bus.ports import DueItem, Embedder, NamespaceView, Ref, Row, TakenItem, Vectors
 
 MAX_SUSPICIONS = 3
 """Neighbours of one memory that are suspected at most."""
@@ -130,55 +129,60 @@ class Suspector:
             if neighbours:
                 await self._judge(view, memory_id, neighbours)
 
-    async def _judge(self, view: LoadedView, memory_id: str, near: Mapping[str, float]) -> None:
+    async def _judge(self, view: LoadedView, memory_id: str, near: Mapping[str, str]) -> None:
+        """Suspect those of the near memories (id -> why they are near) that the rules do not settle anyway."""
         partition, profile = view.partition, view.record.profile
-        found = await self._reader.memories(partition, [memory_id, *near], profile)
-        one = found[0]
+        one, *others = await self._reader.memories(partition, [memory_id, *near], profile)
         if one is None or not one.head.record.state.is_live:
             return
-        suspects = [other for other in found[1:] if other is not None and may_contradict(one, other)]
+        subject_key = one.head.record.subject_key
+        suspects = [
+            other
+            for other in others
+            if other is not None
+            and other.head.record.state.is_live
+            and other.head.record.subject_key != subject_key
+            and may_contradict(one.version, other.version)
+        ]
         for other in suspects[:MAX_SUSPICIONS]:
-            cosine = near[other.head.record.memory_id]
-            await self._conflicts.suspect(
-                one, other, f"close in meaning ({cosine:.2f}) but not the same words"
-            )
+            await self._conflicts.suspect(one, other, near[other.head.record.memory_id])
             one = (await self._reader.memories(partition, [memory_id], profile))[0] or one
 
-    def _neighbours(self, view: Any, memory_id: str) -> dict[str, float]:
-        """Return near memories of the same type, nearest first. Runs on the index thread."""
+    def _neighbours(self, view: NamespaceView, memory_id: str) -> dict[str, str]:
+        """Return memories of the same type that are near, each with the reason. Runs on the index thread."""
         row = view.get(memory_id)
-        if row is None or row.vector is None:
+        if row is None:
             return {}
-        alike = Filter(types=frozenset({row.version.type}))
-        near = view.nearest(vectors.from_bytes(row.vector), 4 * MAX_SUSPICIONS, alike)
-        threshold = self._embedder.suspicion_threshold
-        return {other: cosine for other, cosine in near if other != memory_id and cosine >= threshold}
+        same_type = Filter(types=frozenset({row.version.type}))
+        return self._near_in_meaning(view, row, same_type) | self._read_alike(view, row, same_type)
+
+    def _near_in_meaning(self, view: NamespaceView, row: Row, same_type: Filter) -> dict[str, str]:
+        if row.vector is None:
+            return {}
+        near, language = {}, row.version.language
+        for other, cosine in view.nearest(vectors.from_bytes(row.vector), 4 * MAX_SUSPICIONS, same_type):
+            found = view.get(other)
+            if found is None or other == row.memory_id:
+                continue
+            if cosine >= self._embedder.closeness.threshold(language, found.version.language):
+                near[other] = f"close in meaning ({cosine:.2f}) but not the same words"
+        return near
+
+    def _read_alike(self, view: NamespaceView, row: Row, same_type: Filter) -> dict[str, str]:
+        """Return memories on the same subject, where one of the two subjects was only derived."""
+        version = row.version
+        if not version.subject:
+            return {}
+        alike = {}
+        for other in view.matching(replace(same_type, subject=version.subject), limit=4 * MAX_SUSPICIONS):
+            is_derived = version.subject_derived or other.version.subject_derived
+            if other.memory_id != row.memory_id and is_derived and reads_alike(version, other.version):
+                alike[other.memory_id] = f"both seem to be about {version.subject}"
+        return alike
 
 
 def _by_partition(items: Sequence[TakenItem]) -> Iterator[tuple[int, Iterator[TakenItem]]]:
     return groupby(sorted(items, key=lambda item: item.partition), key=lambda item: item.partition)
-
-
-def may_contradict(one: StoredMemory, other: StoredMemory) -> bool:
-    """Tell whether two near memories may contradict each other. Pure.
-
-    Not where the rules settle them anyway (one subject), where both have subjects that differ, where either is meant
-    to stand beside others, or where both say the same.
-    """
-    a, b = one.version, other.version
-    if one.head.record.subject_key == other.head.record.subject_key or not other.head.record.state.is_live:
-        return False
-    if a.subject and b.subject and a.subject != b.subject and not (a.subject_derived or b.subject_derived):
-        return False
-    return statement_key(a.text, _value(a)) != statement_key(b.text, _value(b))
-
-
-def _value(version: Version) -> str:
-    """Return the value, given or as the rules read it from the text."""
-    if version.value:
-        return version.value
-    derived = derive_subject(version.text, version.language, {})
-    return derived.value if derived is not None else ""
 
 
 class Caretaker:

@@ -71,7 +71,9 @@ class AgentRequired(InvalidRequest):
     reason = "AGENT_REQUIRED"
 
     def __init__(self) -> None:
-        super().__init__("the agent's name is missing: send it as the metadata key hbus-agent", field="hbus-agent")
+        super().__init__(
+            "the agent's name is missing: send it as the metadata key hbus-agent", field="hbus-agent"
+        )
         self.field = "hbus-agent"
 
 
@@ -141,7 +143,9 @@ class RequestIdReused(Refused):
 
     def __init__(self, request_id: str) -> None:
         super().__init__(
-            f"request_id {request_id!r} was used before with another payload", request_id=request_id, field="request_id"
+            f"request_id {request_id!r} was used before with another payload",
+            request_id=request_id,
+            field="request_id",
         )
 
 

@@ -133,7 +133,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One speaker's statement; what ``settle`` decides on. Key within a subject: the speaker (with MANY: and statement)."""
+    """One speaker's statement: what ``settle`` decides on. Its key is the speaker; with MANY, and the statement."""
 
     speaker: str
     """``user:<owner>`` where the channel is USER, else ``agent:<name>``."""

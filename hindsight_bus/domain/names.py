@@ -129,7 +129,7 @@ class Pattern:
         return "*" not in (self.scope, self.owner, self.kind)
 
     @property
-    def specificity(self) -> tuple[int, bool, bool, bool]:
+    def specificity(self) -> tuple[int, ...]:
         """Sort key: more named parts first wins, then owner before kind before scope."""
         named = [part != "*" for part in (self.owner, self.kind, self.scope)]
         return (sum(named), *named)

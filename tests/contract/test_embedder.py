@@ -26,6 +26,7 @@ from hindsight_bus.adapters.embedding.profiles import (
 )
 from hindsight_bus.adapters.embedding.use import UseEmbedder
 from hindsight_bus.domain.errors import EmbedderUnavailable
+from hindsight_bus.domain.suspicion import Closeness
 from hindsight_bus.ports import Embedder, Vectors
 
 CONCEPTS = {
@@ -124,7 +125,7 @@ async def embedder(request: pytest.FixtureRequest, remote: OpenAIEmbedder) -> As
 
 
 def local(load: Callable[[], FakeModel]) -> LocalEmbedder:
-    return LocalEmbedder("fake", DIMENSION, 0.9, load)
+    return LocalEmbedder("fake", DIMENSION, Closeness(default=0.9, across=0.9), load)
 
 
 async def test_passages_are_unit_vectors(embedder: Embedder) -> None:
@@ -164,7 +165,8 @@ async def test_long_texts_are_pooled(embedder: Embedder) -> None:
 
 async def test_a_suspicion_threshold_is_a_cosine(embedder: Embedder) -> None:
     """The threshold is a positive cosine below that of equal texts."""
-    assert 0.0 < embedder.suspicion_threshold < 1.0
+    for one, other in (("zh", "zh"), ("en", "en"), ("zh", "en")):
+        assert 0.0 < embedder.closeness.threshold(one, other) < 1.0
 
 
 # --- local models ---------------------------------------------------------------------------------------------------

@@ -10,12 +10,13 @@ import numpy as np
 
 from hindsight_bus.adapters.embedding.chunks import parts_of, pool
 from hindsight_bus.domain.errors import EmbedderUnavailable
+from hindsight_bus.domain.suspicion import Closeness
 from hindsight_bus.ports import Vectors
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-SUSPICION = 0.8
+CLOSENESS = Closeness(default=0.8, across=0.8)
 """Models differ; this is on the careful side of those that spread their cosines."""
 
 _MOST_INPUTS = 64
@@ -48,9 +49,9 @@ class OpenAIEmbedder:
         return self._dimension
 
     @property
-    def suspicion_threshold(self) -> float:
+    def closeness(self) -> Closeness:
         """Cosine from which two memories of one type are suspected of contradiction."""
-        return SUSPICION
+        return CLOSENESS
 
     async def warm_up(self) -> None:
         """Load the client library, nearly a second off the event loop; the server is not asked."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hindsight_bus.domain.errors import EmbedderUnavailable
+from hindsight_bus.domain.suspicion import Closeness
 from hindsight_bus.ports import Vectors
 
-SUSPICION = 0.9
+CLOSENESS = Closeness(default=0.9, across=0.9)
 
 
 class ExternalVectors:
@@ -27,9 +28,9 @@ class ExternalVectors:
         return self._dimension
 
     @property
-    def suspicion_threshold(self) -> float:
+    def closeness(self) -> Closeness:
         """Cosine from which two memories of one type are suspected of contradiction."""
-        return SUSPICION
+        return CLOSENESS
 
     async def warm_up(self) -> None:
         """Do nothing."""

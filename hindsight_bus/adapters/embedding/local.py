@@ -15,6 +15,7 @@ import numpy as np
 from hindsight_bus.adapters.embedding.chunks import batches, parts_of, pieces, pool, unit
 from hindsight_bus.adapters.embedding.selftest import TRIPLES, failures
 from hindsight_bus.domain.errors import EmbedderUnavailable
+from hindsight_bus.domain.suspicion import Closeness
 from hindsight_bus.ports import Vectors
 
 P = ParamSpec("P")
@@ -44,12 +45,10 @@ class LocalEmbedder:
     checks stays unavailable.
     """
 
-    def __init__(
-        self, profile: str, dimension: int, suspicion_threshold: float, load: Callable[[], Model]
-    ) -> None:
+    def __init__(self, profile: str, dimension: int, closeness: Closeness, load: Callable[[], Model]) -> None:
         self._profile = profile
         self._dimension = dimension
-        self._suspicion_threshold = suspicion_threshold
+        self._closeness = closeness
         self._load = load
         self._model: Model | None = None
         self._failure = ""
@@ -66,9 +65,9 @@ class LocalEmbedder:
         return self._dimension
 
     @property
-    def suspicion_threshold(self) -> float:
+    def closeness(self) -> Closeness:
         """Cosine from which two memories of one type are suspected of contradiction."""
-        return self._suspicion_threshold
+        return self._closeness
 
     async def warm_up(self) -> None:
         """Load and check the model; raise ``EmbedderUnavailable`` if it is broken. Up to a second or two."""
@@ -91,9 +90,9 @@ class LocalEmbedder:
         return np.asarray(pool(np.stack(vectors), [(0, part) for part in parts], 1)[0])
 
     async def close(self) -> None:
-        """Let go of the thread; calls under way are answered."""
+        """Let go of the thread; calls under way are answered first."""
         self._failure = "closed"
-        self._thread.shutdown(wait=False)
+        await asyncio.to_thread(self._thread.shutdown, cancel_futures=True)
 
     async def _run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if self._failure:

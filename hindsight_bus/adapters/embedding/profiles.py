@@ -10,6 +10,7 @@ from typing import Protocol
 from hindsight_bus.adapters.embedding import e5, use
 from hindsight_bus.adapters.embedding.compatible import OpenAIEmbedder
 from hindsight_bus.adapters.embedding.external import ExternalVectors
+from hindsight_bus.domain.suspicion import Closeness
 from hindsight_bus.ports import Embedder, Vectors
 
 _QUERIES = 1024
@@ -78,9 +79,9 @@ class CachedQueries:
         return self._inner.dimension
 
     @property
-    def suspicion_threshold(self) -> float:
+    def closeness(self) -> Closeness:
         """Cosine from which two memories of one type are suspected of contradiction."""
-        return self._inner.suspicion_threshold
+        return self._inner.closeness
 
     async def warm_up(self) -> None:
         """Load and check the embedder; raise ``EmbedderUnavailable`` if it cannot work."""

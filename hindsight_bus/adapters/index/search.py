@@ -75,6 +75,13 @@ def nearest(held: Indexes, vector: Vectors, k: int, wanted: Filter) -> list[tupl
     return [(_row(held, slots[i]).memory_id, float(cosines[i])) for i in order]
 
 
+def matching(held: Indexes, wanted: Filter, limit: int) -> list[Row]:
+    """Return at most ``limit`` rows that match, newest first."""
+    slots = np.flatnonzero(held.columns.matching(wanted, 0, len(held.rows)))
+    newest = np.argsort(-held.columns["create_revision"][slots], kind="stable")[:limit]
+    return [_row(held, slot) for slot in slots[newest]]
+
+
 def _nearest(held: Indexes, queries: Sequence[ViewQuery], mask: Mask) -> list[Slots]:
     vectors = [query.vector for query in queries if query.vector is not None]
     if not vectors or not held.dense.count:

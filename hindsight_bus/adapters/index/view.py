@@ -102,6 +102,10 @@ class View:
         """Return the ``k`` nearest memories (id, cosine) among those that match, nearest first."""
         return searching.nearest(self._indexes, vector, k, filter)
 
+    def matching(self, filter: Filter, limit: int) -> list[Row]:
+        """Return at most ``limit`` rows that match, newest first; O(n)."""
+        return searching.matching(self._indexes, filter, limit)
+
     def subjects(self) -> Mapping[str, str]:
         """Return known surface forms -> subject, of live memories, as they stand; O(1) unless they changed."""
         return self._known.chosen
