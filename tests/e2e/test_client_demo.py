@@ -45,6 +45,7 @@ async def hbus(server: ServerProcess, *arguments: str) -> str:
 
 async def test_the_demo_shows_what_it_promises_and_runs_twice(server: ServerProcess) -> None:
     """Both agents hear the same; the contradictions come out as told; the loser returns; `why` explains it."""
+    name = ""
     for _ in range(2):
         told = [json.loads(line) for line in (await hbus(server, "demo", "--json")).splitlines()]
         answers = [each["answer"] for each in told if "answer" in each]
