@@ -33,7 +33,12 @@ class Rig:
     async def commit(self, *records: Any, **fields: Any) -> Committed:
         """Commit records with one event, or whatever ``fields`` of the Commit say."""
         puts = tuple(record if isinstance(record, Put) else Put(record) for record in records)
-        given = {"partition": PARTITION, "now_ms": 0, "stamp": next(self.stamps), "events": (event(),)}
+        given: dict[str, Any] = {
+            "partition": PARTITION,
+            "now_ms": 0,
+            "stamp": next(self.stamps),
+            "events": (event(),),
+        }
         return await self.log.commit(Commit(**(given | {"puts": puts} | fields)))
 
     async def read(self, *refs: Ref) -> list[Any]:

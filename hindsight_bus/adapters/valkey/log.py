@@ -139,6 +139,8 @@ class ValkeyLog:
 
     async def trim(self, partition: int, below: int) -> None:
         """Drop entries below a revision; O(number dropped)."""
+        if below <= 1:  # revisions start at 1
+            return
         keys = self._keys[partition]
         await self._client.run(self._scripts.trim, [keys.ends, keys.log], below)
 
