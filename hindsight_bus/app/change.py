@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,7 +26,16 @@ from hindsight_bus.domain.claims import (
 )
 from hindsight_bus.domain.errors import EtagMismatch, InvalidField, NotFound, WrongState
 from hindsight_bus.domain.events import EventKind
-from hindsight_bus.domain.memory import Cardinality, Channel, Decision, Head, MemoryState, Vector, Version
+from hindsight_bus.domain.memory import (
+    Cardinality,
+    Channel,
+    Claim,
+    Decision,
+    Head,
+    MemoryState,
+    Vector,
+    Version,
+)
 from hindsight_bus.domain.names import Namespace, ResourceName, memory_name
 from hindsight_bus.domain.position import Positions
 from hindsight_bus.domain.records import NamespaceRecord, Receipt, SubjectRecord
@@ -137,11 +146,11 @@ class Changer:
         assert outcome is not None
         return outcome
 
-    async def expire(self, namespace: Namespace, memory_id: str) -> None:
+    async def expire(self, namespace: Namespace, memory_id: str, now_ms: int) -> None:
         """End a memory whose time is over; one that has been given more time, or is gone, is left alone."""
         request = _Request("", ResourceName(namespace, "memories", memory_id), "", "", "")
         try:
-            await self._run(request, lambda target, plan: self._expire(request, target, plan))
+            await self._run(request, lambda target, plan: self._expire(request, target, plan, now_ms))
         except (NotFound, WrongState):
             return
 
@@ -240,9 +249,11 @@ class Changer:
             )
         return await self._finish(request, plan, head.memory_id, Decision.UPDATED)
 
-    async def _expire(self, request: _Request, target: _Target, plan: CommitPlan) -> Outcome | None:
+    async def _expire(
+        self, request: _Request, target: _Target, plan: CommitPlan, now_ms: int
+    ) -> Outcome | None:
         expires = target.memory.version.expire_time_ms
-        if not expires or expires > self._reader.store.now_ms() or target.head.state in _GONE:
+        if not expires or expires > now_ms or target.head.state in _GONE:
             return None
         return await self._leave(request, target, plan, MemoryState.EXPIRED)
 
@@ -250,31 +261,36 @@ class Changer:
 
     async def _restore(self, request: _Request, target: _Target, plan: CommitPlan, number: int) -> Outcome:
         head = target.head
-        if number and number != head.version:
-            return await self._restore_version(request, target, plan, number)
-        if head.state not in _GONE:
+        is_gone = head.state in _GONE
+        if not is_gone and number in (0, head.version):
             raise WrongState(str(request.name), head.state.name, "only what is gone can be restored")
-        version = target.memory.version
-        if version.expire_time_ms and version.expire_time_ms <= self._reader.store.now_ms():
-            version = replace(version, number=head.last_version + 1, expire_time_ms=0, agent=request.agent)
-        return await self._bring_back(request, target, plan, version)
-
-    async def _restore_version(
-        self, request: _Request, target: _Target, plan: CommitPlan, number: int
-    ) -> Outcome:
-        head = target.head
-        past = await self._reader.one(plan.partition, Version, head.memory_id, number)
-        if past is None:
-            raise NotFound(f"{request.name} version {number}")
-        version = replace(past.record, number=head.last_version + 1, agent=request.agent)
-        if head.state in _GONE:
+        version = await self._restored_version(request, target, plan, number)
+        if is_gone:
             return await self._bring_back(request, target, plan, version)
+        if not head.subject_key or not _alters_claim(target.memory.version, version):
+            return await self._new_version(request, target, plan, version, EventKind.RESTORED)
         outcome = await self._revise(request, target, plan, version, EventKind.RESTORED)
         if outcome is None:
             raise WrongState(
                 str(request.name), head.state.name, "others claim it too: write what you mean instead"
             )
         return outcome
+
+    async def _restored_version(
+        self, request: _Request, target: _Target, plan: CommitPlan, number: int
+    ) -> Version:
+        """Return the version that comes back: a new one, unless it is the current one and its time is not over."""
+        head, version = target.head, target.memory.version
+        if number and number != head.version:
+            past = await self._reader.one(plan.partition, Version, head.memory_id, number)
+            if past is None:
+                raise NotFound(f"{request.name} version {number}")
+            version = past.record
+        is_over = 0 < version.expire_time_ms <= self._reader.store.now_ms()
+        if version.number == head.version and not is_over:
+            return version
+        expires = 0 if is_over else version.expire_time_ms
+        return replace(version, number=head.last_version + 1, agent=request.agent, expire_time_ms=expires)
 
     async def _bring_back(
         self, request: _Request, target: _Target, plan: CommitPlan, version: Version
@@ -287,8 +303,8 @@ class Changer:
             after = replace(blank, state=MemoryState.ACTIVE)
             subject = None
         else:
-            subject = await self._reinstated(request, target, plan, last + 1)
-            after = settled_head(blank, subject)
+            subject = await self._reinstated(request, target, plan, version, last + 1)
+            after = settled_head(replace(blank, subject_key=subject.settled.record.key), subject)
             after = replace(after, last_version=last + len(subject.change.moved))
         plan.change(target.memory, after, EventKind.RESTORED, version=version if is_new else None)
         if is_new:
@@ -298,11 +314,15 @@ class Changer:
         return await self._finish(request, plan, memory_id, Decision.UPDATED)
 
     async def _reinstated(
-        self, request: _Request, target: _Target, plan: CommitPlan, next_version: int
+        self, request: _Request, target: _Target, plan: CommitPlan, version: Version, next_version: int
     ) -> SubjectChange:
         head, stored = target.head, target.subject
-        record = stored.record if stored is not None else _blank_subject(target.memory.version, head)
-        change = reinstate(record, head.memory_id, head.claims, next_version=next_version)
+        key = _subject_key(version, head)
+        if key != head.subject_key:
+            stored = await self._subject(request, key)
+        record = stored.record if stored is not None else _blank_subject(version, key)
+        claims = _claims_behind(version, target.memory)
+        change = reinstate(record, head.memory_id, claims, next_version=next_version)
         if head.memory_id in change.superseded:
             by = memory_name(head.namespace, change.superseded[head.memory_id])
             raise WrongState(
@@ -330,16 +350,22 @@ class Changer:
             problem = f"has {len(vector)} dimensions, the namespace has {target.namespace.dimension}"
             raise InvalidField("memory.vector", problem)
         if not _alters_claim(target.memory.version, version) or not head.subject_key:
-            return await self._new_version(request, target, plan, version, vector)
+            return await self._new_version(request, target, plan, version, EventKind.UPDATED, vector)
         return await self._revise(request, target, plan, version, EventKind.UPDATED, vector)
 
     async def _new_version(
-        self, request: _Request, target: _Target, plan: CommitPlan, version: Version, vector: Any
+        self,
+        request: _Request,
+        target: _Target,
+        plan: CommitPlan,
+        version: Version,
+        kind: EventKind,
+        vector: Any = None,
     ) -> Outcome:
         after = replace(target.head, version=version.number, last_version=version.number)
         if not target.head.subject_key:
             after = replace(after, effective_confidence=version.confidence)
-        plan.change(target.memory, after, EventKind.UPDATED, version=version)
+        plan.change(target.memory, after, kind, version=version)
         self._vector_for(plan, target, version, vector)
         return await self._finish(request, plan, after.memory_id, Decision.UPDATED)
 
@@ -379,14 +405,12 @@ class Changer:
     ) -> tuple[list[SubjectChange], Asserted]:
         """Return the subjects that a revised claim leaves and enters (one, if it stays), the entered one last."""
         policy = self._policies.in_force(request.namespace)
-        statement = statement_key(version.text, version.value)
-        given = bool(version.subject) and not version.subject_derived
-        key = subject_key(version.type, version.subject if given else "", statement)
+        key = _subject_key(version, head)
         claim = replace(
             claims_of(stored.record, {head.memory_id})[0],
             agent=request.agent,
             channel=version.channel,
-            statement=statement,
+            statement=statement_key(version.text, version.value),
             confidence=version.confidence,
             event_time_ms=version.event_time_ms,
             version=version.number,
@@ -398,7 +422,7 @@ class Changer:
             return [SubjectChange.of(stored, asserted, policy)], asserted
         left = SubjectChange.of(stored, withdraw(stored.record, head.memory_id), policy)
         entered = await self._subject(request, key)
-        record = entered.record if entered is not None else _blank_subject(version, head, key)
+        record = entered.record if entered is not None else _blank_subject(version, key)
         asserted = assert_claim(record, claim, is_timed=True)
         return [left, SubjectChange.of(entered, asserted, policy)], asserted
 
@@ -418,9 +442,28 @@ class Changer:
             plan.due(DueItem(f"expire:{memory_id}", "expire", (memory_id,), version.expire_time_ms))
 
 
-def _blank_subject(version: Version, head: Head, key: str = "") -> SubjectRecord:
-    subject = version.subject if not version.subject_derived else ""
-    return SubjectRecord(head.namespace, key or head.subject_key, subject, head.type)
+def _subject_key(version: Version, head: Head) -> str:
+    """Return the key of the subject that a version is a statement on; where it was derived, it competes as before."""
+    statement = statement_key(version.text, version.value)
+    if version.subject:
+        key = subject_key(version.type, version.subject, statement)
+        if not version.subject_derived or key == head.subject_key:
+            return key
+    return subject_key(version.type, "", statement)
+
+
+def _blank_subject(version: Version, key: str) -> SubjectRecord:
+    competes = key == subject_key(version.type, version.subject, "")
+    return SubjectRecord(version.namespace, key, version.subject if competes else "", version.type)
+
+
+def _claims_behind(version: Version, memory: StoredMemory) -> Sequence[Claim]:
+    """Return the claims that a version rests on: those of its statement, where the memory has changed that."""
+    claims, current = memory.head.record.claims, memory.version
+    statement = statement_key(version.text, version.value)
+    if statement == statement_key(current.text, current.value):
+        return claims
+    return [claim for claim in claims if claim.statement == statement] or claims
 
 
 def _revised(version: Version, change: MemoryChange, agent: str, number: int, now_ms: int) -> Version:

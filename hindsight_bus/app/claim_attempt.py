@@ -156,7 +156,8 @@ class ClaimAttempt(WriteAttempt[SubjectRecord]):
 
     def _create(self, asserted: Asserted, own: SubjectChange, reason: str) -> None:
         version = self.version(asserted.memory_id, 1)
-        head = settled_head(self.head(version, MemoryState.SUPERSEDED), own)
+        blank = replace(self.head(version, MemoryState.SUPERSEDED), claims=(asserted.claim,))
+        head = settled_head(blank, own)
         self.plan.create(head, version, self.vector(version), reason=reason)
 
     def _strengthen(self, asserted: Asserted, own: SubjectChange, joined: StoredMemory, reason: str) -> None:

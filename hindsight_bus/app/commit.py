@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TypeVar
 
 from hindsight_bus.app.plan import CommitPlan
@@ -59,6 +60,9 @@ class Committer:
         committed = await self._store.commit(commit)
         if commit.events:
             self._tails[plan.partition].offer(plan.logged(commit, committed))
+        else:  # it has no entry, so no stamp: it is known from the newest one on
+            newest = (await self._store.ends(plan.partition)).newest
+            committed = replace(committed, position=newest)
         if commit.due:
             for listener in self.due_listeners:
                 listener(plan.partition)

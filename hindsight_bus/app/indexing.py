@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -25,10 +25,12 @@ from hindsight_bus.domain.names import Namespace, Pattern
 from hindsight_bus.domain.query import Filter
 from hindsight_bus.domain.records import Conflict, NamespaceRecord, SubjectRecord
 from hindsight_bus.domain.suspicion import may_contradict, reads_alike
-from hindsight_bus.ports import DueItem, Embedder, NamespaceView, Ref, Row, TakenItem, Vectors
+from hindsight_bus.ports import DueItem, Embedder, NamespaceView, Ref, Row, Stored, TakenItem, Vectors
 
 MAX_SUSPICIONS = 3
 """Neighbours of one memory that are suspected at most."""
+_PURGED_VERSIONS = 100
+"""Versions removed by one commit, each with its vector: a commit has at most 256 mutations."""
 _SUSPECTED_TYPES = frozenset({MemoryType.SEMANTIC, MemoryType.PROCEDURAL})
 
 
@@ -207,7 +209,7 @@ class Caretaker:
         memory_id = str(item.item.payload[0])
         head = await self._reader.one(item.partition, Head, memory_id)
         if head is not None:
-            await self._changer.expire(head.record.namespace, memory_id)
+            await self._changer.expire(head.record.namespace, memory_id, self._now_ms(item))
         await self._reader.store.finish_due([item])
 
     async def moot(self, item: TakenItem) -> None:
@@ -224,23 +226,24 @@ class Caretaker:
         memory_id = str(item.item.payload[0])
         head = await self._reader.one(item.partition, Head, memory_id)
         gone = head is not None and head.record.state in (MemoryState.FORGOTTEN, MemoryState.EXPIRED)
-        if head is None or not gone or head.record.purge_time_ms > self._reader.store.now_ms():
+        if head is None or not gone or head.record.purge_time_ms > self._now_ms(item):
             await self._reader.store.finish_due([item])
             return
         namespace = await self._reader.namespace(head.record.namespace)
         profile = namespace.record.profile if namespace is not None else ""
-        memory = (await self._reader.memories(item.partition, [memory_id], profile))[0]
-        plan = CommitPlan(item.partition, head.record.namespace, "")
+        *early, last = _batched(range(1, head.record.last_version + 1), _PURGED_VERSIONS)
+        for numbers in early:
+            await self._committer.commit(_purge_plan(item, head, numbers, profile))
+        plan = _purge_plan(item, head, last, profile)
         plan.finish(item)
-        plan.expect(Ref(Head, (memory_id,)), head.revision)
         plan.delete(Ref(Head, (memory_id,)))
-        for number in range(1, head.record.last_version + 1):
-            plan.delete(Ref(Version, (memory_id, number)))
-            plan.delete(Ref(Vector, (memory_id, number, profile)))
-        before = memory.head if memory is not None else head
         none = replace(head.record, state=MemoryState.NONE)
-        plan.tell(EventKind.FORGOTTEN, before, none, reason="purged")
+        plan.tell(EventKind.FORGOTTEN, head, none, reason="purged")
         await self._committer.commit(plan)
+
+    def _now_ms(self, item: TakenItem) -> int:
+        """Return the time, by the store where it is ahead of this node's estimate: it has called the item due."""
+        return max(self._reader.store.now_ms(), item.item.due_ms)
 
     async def resettle(self, item: TakenItem) -> None:
         """Handle a `resettle` item: settle every subject under a pattern by the policy now in force."""
@@ -287,6 +290,21 @@ class Caretaker:
         plan.settle_others(subject, memories, skip=(), reason="the policy changed")
         plan.put_conflict(subject, await self._reader.conflict_of(subject.settled), texts_of(memories))
         await self._committer.commit(plan)
+
+
+def _purge_plan(item: TakenItem, head: Stored[Head], numbers: Iterable[int], profile: str) -> CommitPlan:
+    """Return a plan that removes some versions of a memory, so long as nobody has brought it back."""
+    memory_id = head.record.memory_id
+    plan = CommitPlan(item.partition, head.record.namespace, "")
+    plan.expect(Ref(Head, (memory_id,)), head.revision)
+    for number in numbers:
+        plan.delete(Ref(Version, (memory_id, number)))
+        plan.delete(Ref(Vector, (memory_id, number, profile)))
+    return plan
+
+
+def _batched(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    return (numbers[start : start + size] for start in range(0, len(numbers), size))
 
 
 def due_handlers(indexer: Indexer, suspector: Suspector, caretaker: Caretaker) -> dict[str, Handler]:
