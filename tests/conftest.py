@@ -33,10 +33,10 @@ def valkey_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
-    """Return the URL of a Redis of this test run; without one, skip, or fail under HBUS_TEST_REQUIRE_REDIS=1."""
+    """Return the URL of a Redis of this test run; without one, skip, or fail under TEST_REQUIRE_REDIS=1."""
     binary = shutil.which("redis-server")
     if binary is None:
-        if os.environ.get("HBUS_TEST_REQUIRE_REDIS") == "1":
+        if os.environ.get("TEST_REQUIRE_REDIS") == "1":
             pytest.fail("redis-server is not on PATH")
         pytest.skip("redis-server is not on PATH")
     with _server(binary) as url:
