@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 
 import grpc
 import pytest
@@ -27,8 +28,6 @@ def test_statuses_are_those_that_the_contract_states(reason: str, reason_comment
 
 @pytest.fixture(scope="module")
 def reason_comments() -> dict[str, str]:
-    from pathlib import Path
-
     source = Path(__file__).parents[2] / "proto/hbus/v1/error_reason.proto"
     comments, above = {}, ""
     for line in source.read_text().splitlines():
