@@ -1,4 +1,7 @@
-"""Commands to the server, with its failures told apart by what the caller may conclude from them."""
+"""Commands to the server, with its failures told apart by what the caller may conclude from them.
+
+What the server or the network said stays in the cause and in the log: it is not for clients.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ class Client:
         try:
             return await self._call(*command)
         except (RedisError, WireLost) as problem:
-            raise StoreUnavailable(f"the store cannot be read: {problem}") from problem
+            raise StoreUnavailable() from problem
 
     async def write(self, *command: Argument) -> Any:
         """Run a command that changes something; raise ``StoreUnavailable`` or ``OutcomeUnknown``."""
@@ -98,10 +101,9 @@ def _load(wire: Wire) -> int:
 def _judged(problem: RedisError | WireLost) -> StoreUnavailable | OutcomeUnknown:
     """Say what a failed change means: nothing was changed, or nobody knows."""
     if isinstance(problem, WireLost):
-        return (
-            OutcomeUnknown() if problem.sent else StoreUnavailable(f"the store cannot be reached: {problem}")
-        )
+        return OutcomeUnknown() if problem.sent else StoreUnavailable()
     if isinstance(problem, _NOTHING_CHANGED) or str(problem).startswith(_NOTHING_CHANGED_CODES):
-        return StoreUnavailable(f"the store refuses changes: {problem}")
-    _log.error("change failed within the store", problem=str(problem))
+        _log.warning("store.change_refused", problem=str(problem))
+        return StoreUnavailable("the store refuses changes at present")
+    _log.error("store.change_failed", problem=str(problem))
     return OutcomeUnknown()

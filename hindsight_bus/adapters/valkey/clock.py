@@ -45,7 +45,7 @@ class StoreClock:
             try:
                 await self.refresh()
             except StoreUnavailable as problem:
-                _log.debug("store time not refreshed", problem=problem.message)
+                _log.debug("store.time_not_refreshed", problem=str(problem.__cause__))
 
 
 def _monotonic_ms() -> float:

@@ -90,7 +90,7 @@ def end_listener(path: Path) -> None:
         if pid <= 0:
             raise UnfitStore(f"a server in another container or machine listens on {path}")
         if sent is not wanted:
-            _log.warning("ending a server that was left over", pid=pid, signal=wanted.name)
+            _log.warning("embedded.left_over", pid=pid, signal=wanted.name)
             _send(pid, wanted)
             sent = wanted
         time.sleep(_POLL_S)
@@ -101,7 +101,7 @@ def _send(pid: int, wanted: signal.Signals) -> None:
     try:
         os.kill(pid, wanted)
     except ProcessLookupError:
-        _log.debug("it ended by itself", pid=pid)
+        _log.debug("embedded.left_over_gone", pid=pid)
 
 
 def listener_pid(path: Path) -> int | None:

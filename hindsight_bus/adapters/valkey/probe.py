@@ -45,10 +45,10 @@ async def probe(client: Client) -> Server:
     settings = await _settings(client)
     policy = settings.get("maxmemory-policy", "noeviction")
     if policy != "noeviction":
-        _log.warning("the store may evict memories: set maxmemory-policy to noeviction", policy=policy)
+        _log.warning("store.may_evict", advice="set maxmemory-policy to noeviction", policy=policy)
     is_fsynced = settings.get("appendonly") == "yes" and settings.get("appendfsync") == "always"
     if not is_fsynced:
-        _log.warning("an acknowledged write may be lost: set appendonly yes and appendfsync always")
+        _log.warning("store.not_fsynced", advice="set appendonly yes and appendfsync always")
     name = info.get("server_name", "valkey" if "valkey_version" in info else "redis")
     return Server(name, info.get("valkey_version", compatible), is_fsynced)
 
@@ -69,7 +69,7 @@ async def _settings(client: Client) -> dict[str, str]:
     try:
         replies = [await client.read(b"CONFIG", b"GET", name) for name in _SETTINGS]
     except StoreUnavailable as problem:
-        _log.warning("the store does not show its settings", problem=problem.message)
+        _log.warning("store.settings_hidden", problem=str(problem.__cause__))
         return {}
     return {reply[0].decode(): reply[1].decode() for reply in replies if reply}
 

@@ -39,7 +39,7 @@ async def wakeups(
                 if message[0] == b"smessage":
                     yield channels[message[1]]
         except (RedisError, OSError) as problem:
-            _log.debug("wake-ups interrupted", problem=str(problem))
+            _log.debug("store.wakeups_interrupted", problem=str(problem))
             was_lost = True
         finally:
             await connection.disconnect(nowait=True)

@@ -87,7 +87,7 @@ class Wire:
         except* (RedisError, OSError) as group:
             problem = str(group.exceptions[0])
             if connected or is_first_failure:
-                _log.warning("store connection lost", problem=problem, connected=connected)
+                _log.warning("store.connection_lost", problem=problem, connected=connected)
             self._fail_all(problem)
         finally:
             await connection.disconnect(nowait=True)
