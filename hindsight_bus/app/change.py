@@ -244,9 +244,7 @@ class Changer:
             subject = SubjectChange.of(
                 target.subject, withdraw(target.subject.record, head.memory_id), policy
             )
-            await self._settle_rest(
-                plan, subject, target, reason=f"{memory_name(head.namespace, head.memory_id)} left"
-            )
+            await self._settle_rest(plan, subject, target, reason=f"{request.name} is {state.name.lower()}")
         return await self._finish(request, plan, head.memory_id, Decision.UPDATED)
 
     async def _expire(

@@ -135,7 +135,8 @@ class ClaimAttempt(WriteAttempt[SubjectRecord]):
         self, asserted: Asserted, subjects: Sequence[SubjectChange], joined: StoredMemory | None
     ) -> Outcome:
         """Give every memory of the subjects its standing, and commit."""
-        memory_id, reason = asserted.memory_id, _REASONS[asserted.assertion]
+        memory_id = asserted.memory_id
+        reason = _REASONS[asserted.assertion] or subjects[0].reason_for(memory_id)
         needed = set().union(*(subject.affected() | subject.sides() for subject in subjects)) - {memory_id}
         memories = await self.memories(sorted(needed))
         texts = texts_of(memories) | {memory_id: joined.version.text if joined else self.draft.text}

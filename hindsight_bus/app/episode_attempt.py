@@ -5,8 +5,8 @@ from __future__ import annotations
 from hindsight_bus.app.attempt import WriteAttempt
 from hindsight_bus.app.outcome import Outcome
 from hindsight_bus.domain.memory import Decision, MemoryState
-from hindsight_bus.domain.names import digest
 from hindsight_bus.domain.records import Fingerprint
+from hindsight_bus.domain.statements import episode_key
 from hindsight_bus.ports import Stored
 
 _GONE = frozenset({MemoryState.FORGOTTEN, MemoryState.EXPIRED})
@@ -18,8 +18,8 @@ class EpisodeAttempt(WriteAttempt[Fingerprint]):
     target_kind = Fingerprint
 
     def target_key(self) -> str:
-        """Return the fingerprint: equal text, event time and source are one episode, told again."""
-        return digest("episode", self.draft.text, str(self.draft.event_time_ms), self.draft.source)
+        """Return the key of the episode."""
+        return episode_key(self.draft.text, self.event_time_ms, self.draft.source)
 
     async def decide(self, target: Stored[Fingerprint] | None) -> Outcome:
         """Store it, unless the very same was stored before."""

@@ -24,7 +24,7 @@ from hindsight_bus.domain.memory import (
     Vector,
     Version,
 )
-from hindsight_bus.domain.names import Namespace
+from hindsight_bus.domain.names import Namespace, memory_name
 from hindsight_bus.domain.policy import Policy
 from hindsight_bus.domain.records import Conflict, ConflictState, SubjectRecord
 from hindsight_bus.domain.settling import Settled, event_kind, evidence_of, resettle
@@ -87,10 +87,19 @@ class SubjectChange:
         conflict = self.settled.conflict
         return {side.memory_id for side in conflict.sides} if conflict is not None else set()
 
-    def state_of(self, memory_id: str) -> MemoryState | None:
-        """Return where the rules put a memory; None where it has no claims (any more)."""
-        standing = self.settled.record.standings.get(memory_id)
-        return standing.state if standing is not None else None
+    def reason_for(self, memory_id: str) -> str:
+        """Say, for people, why a memory stands where it does."""
+        standings = self.settled.record.standings
+        if memory_id not in standings:
+            by = self.change.superseded.get(memory_id, "")
+            return f"replaced by {memory_name(self.settled.record.namespace, by)}" if by else ""
+        own = standings[memory_id]
+        rivals = [standing.score for other, standing in standings.items() if other != memory_id]
+        if own.state is MemoryState.OVERRIDDEN:
+            return f"weaker: {own.score:.2f} against {max(rivals):.2f}"
+        if own.state is MemoryState.CONTESTED:
+            return f"too close to call: {own.score:.2f} against {max(rivals):.2f}"
+        return ""
 
 
 class CommitPlan:
@@ -280,7 +289,8 @@ class CommitPlan:
             head = settled_head(stored.head.record, subject)
             kind = event_kind(stored.head.record.state, head.state)
             if kind is not None or head != stored.head.record:
-                self.change(stored, head, kind or EventKind.UPDATED, reason=reason)
+                why = reason or subject.reason_for(memory_id)
+                self.change(stored, head, kind or EventKind.UPDATED, reason=why)
 
     def put_conflict(
         self, subject: SubjectChange, known: Stored[Conflict] | None, texts: Mapping[str, str]

@@ -38,6 +38,11 @@ def speaker_of(channel: Channel, agent: str, namespace_owner: str) -> str:
     return f"user:{namespace_owner}" if channel is Channel.USER else f"agent:{agent}"
 
 
+def episode_key(text: str, event_time_ms: int, source: str) -> str:
+    """Return the key of an episode: equal text, event time and source are one episode, told again."""
+    return digest("episode", text, str(event_time_ms), source)
+
+
 def subject_key(type: MemoryType, subject: str, statement: str) -> str:
     """Return the key of a subject record: over type and subject, or type and statement where there is no subject."""
     kind, what = ("subject", fold(subject)) if subject else ("statement", statement)
