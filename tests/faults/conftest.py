@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import secrets
@@ -9,12 +10,15 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from tests.faults.history import History
-from tests.faults.processes import ServerProcess, ValkeyProcess
+from tests.faults.load import supply_vectors
+from tests.faults.processes import ControlServer, ServerProcess, ValkeyProcess
 
 Serve = Callable[..., Awaitable[ServerProcess]]
 
@@ -63,6 +67,31 @@ def history(place: Path, seed: int) -> Iterator[History]:
     history.save()
 
 
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two servers on one Valkey, with rings of the smallest size, where callers supply vectors."""
+
+    one: ServerProcess
+    two: ServerProcess
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def pair() -> AsyncIterator[Pair]:
+    """Return servers for tests that break neither; each test keeps to namespaces of its own."""
+    with tempfile.TemporaryDirectory(prefix="hbus-") as directory:
+        place = Path(directory)
+        valkey = ValkeyProcess(place)
+        settings = {"valkey_url": valkey.url, "embedder": "use", "ring_kib": 64}
+        one, two = (ServerProcess(place, name, **settings) for name in ("one", "two"))
+        async with AsyncExitStack() as stack:
+            for process in (valkey, one, two):
+                stack.push_async_callback(process.close)
+            await valkey.start()
+            await asyncio.gather(one.start(), two.start())
+            await supply_vectors(one.target)
+            yield Pair(one, two)
+
+
 @pytest.fixture
 async def serve(place: Path) -> AsyncIterator[Serve]:
     """Return a function that starts a server: ``await serve("name", valkey_url=..., ring_kib=64)``."""
@@ -84,3 +113,12 @@ async def valkey(place: Path) -> AsyncIterator[ValkeyProcess]:
     await process.start()
     yield process
     await process.close()
+
+
+@pytest.fixture
+async def control(place: Path) -> AsyncIterator[ControlServer]:
+    """Return a bare gRPC server."""
+    process = ControlServer(place)
+    await process.start()
+    yield process
+    await process.kill()

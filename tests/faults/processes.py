@@ -84,6 +84,14 @@ class _Process:
         """Let it go on (SIGCONT)."""
         os.kill(self.pid, signal.SIGCONT)
 
+    def rss_bytes(self) -> int:
+        """Return its resident memory."""
+        return int(_status(self.pid, "VmRSS").split()[0]) * 1024
+
+    def sockets(self) -> int:
+        """Return the number of its open sockets."""
+        return sum(_is_socket(each) for each in Path(f"/proc/{self.pid}/fd").iterdir())
+
     async def _end(self, number: signal.Signals) -> int:
         assert self._process is not None, "not started"
         if self._process.returncode is None:
@@ -93,6 +101,24 @@ class _Process:
 
     def _tail(self) -> str:
         return self.log.read_text(errors="replace")[-4000:]
+
+
+class ControlServer(_Process):
+    """``tests.faults.control_server``: what gRPC costs by itself."""
+
+    def __init__(self, place: Path) -> None:
+        super().__init__(place / "control.log")
+        self.target = ""
+
+    async def start(self) -> None:
+        """Start, and return once it listens."""
+        await self._spawn(sys.executable, "-m", "tests.faults.control_server", env=_with_path({}))
+
+        async def listens() -> bool:
+            self.target = self.log.read_text().strip()
+            return bool(self.target)
+
+        await until(listens, START_S, f"the control server listens, see {self.log}")
 
 
 class ServerProcess(_Process):
@@ -149,22 +175,8 @@ class ServerProcess(_Process):
         [pid] = [child for child in _children(self.pid) if "valkey" in _command(child)]
         return pid
 
-    def rss_bytes(self) -> int:
-        """Return its resident memory."""
-        return int(_status(self.pid, "VmRSS").split()[0]) * 1024
-
-    def threads(self) -> int:
-        """Return the number of its threads."""
-        return int(_status(self.pid, "Threads"))
-
-    def sockets(self) -> int:
-        """Return the number of its open sockets."""
-        return sum(_is_socket(each) for each in Path(f"/proc/{self.pid}/fd").iterdir())
-
     def _environment(self) -> dict[str, str]:
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("HBUS_")}
-        given = {f"HBUS_{name.upper()}": str(value) for name, value in self._settings.items()}
-        return inherited | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))} | given
+        return _with_path({f"HBUS_{name.upper()}": str(value) for name, value in self._settings.items()})
 
     def _address(self, seen: int) -> str:
         for line in self.log.read_bytes()[seen:].splitlines():
@@ -210,6 +222,12 @@ class ValkeyProcess(_Process):
             return False
         finally:
             await client.aclose()
+
+
+def _with_path(given: dict[str, str]) -> dict[str, str]:
+    """Return this process's environment with its module path, without settings but those given."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("HBUS_")}
+    return inherited | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))} | given
 
 
 def _children(pid: int) -> list[int]:

@@ -13,15 +13,15 @@ from google.protobuf.message import Message
 from hbus import errors
 from hbus.v1 import bus_service_pb2, memory_service_pb2, namespace_service_pb2
 from hbus.v1.memory_pb2 import MemoryType
-from tests.faults.conftest import Serve
-from tests.faults.load import DIMENSION, client, episode, listed, supply_vectors, vector
-from tests.faults.processes import ServerProcess, ValkeyProcess
+from tests.faults.conftest import Pair
+from tests.faults.load import DIMENSION, client, episode, listed, vector
+from tests.faults.processes import ServerProcess
 
 pytestmark = [pytest.mark.faults, pytest.mark.e2e]
 
 Unary: TypeAlias = grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
 Streaming: TypeAlias = grpc.aio.UnaryStreamMultiCallable[bytes, bytes]
-NAMESPACE = "user:zhangsan:facts"
+NAMESPACE = "user:zhangsan:bad"
 GOOD = [1.0] * DIMENSION
 
 
@@ -58,7 +58,7 @@ def _set(message: Message, name: str, value: Any) -> None:
 
 def search(field: str, **fields: Any) -> Bad:
     """Return a bad search."""
-    good = {"namespaces": [NAMESPACE], "vector": GOOD, "query": "x"}
+    good: dict[str, Any] = {"namespaces": [NAMESPACE], "vector": GOOD, "query": "x"}
     request = memory_service_pb2.SearchMemoriesRequest(**(good | fields))
     return Bad("MemoryService/SearchMemories", request, field)
 
@@ -77,7 +77,9 @@ def bottomless(depth: int) -> bytes:
     for _ in range(depth):
         value = _framed(5, data)
         data = _framed(1, _framed(1, b"a") + _framed(2, value))
-    return _framed(1, NAMESPACE.encode()) + _framed(2, b"\x10\x01" + _framed(3, b"the parcel has arrived") + _framed(9, data))
+    return _framed(1, NAMESPACE.encode()) + _framed(
+        2, b"\x10\x01" + _framed(3, b"the parcel has arrived") + _framed(9, data)
+    )
 
 
 def _framed(field: int, data: bytes) -> bytes:
@@ -160,13 +162,12 @@ BAD = {
 
 
 @pytest.fixture
-async def server(serve: Serve, valkey: ValkeyProcess) -> ServerProcess:
-    server = await serve(valkey_url=valkey.url)
-    await supply_vectors(server.target)
-    async with client(server.target) as bus:
+async def server(pair: Pair) -> ServerProcess:
+    """Return a server that holds a few memories."""
+    async with client(pair.one.target) as bus:
         for n in range(5):
             await bus.write(NAMESPACE, f"memory {n}", **episode(f"memory {n}", n))
-    return server
+    return pair.one
 
 
 async def test_bad_input_is_refused_by_name_and_changes_nothing(server: ServerProcess) -> None:

@@ -7,10 +7,9 @@ import random
 
 import pytest
 
-from tests.faults.conftest import Serve
+from tests.faults.conftest import Pair
 from tests.faults.forms import forms
-from tests.faults.load import client, episode, supply_vectors, vector
-from tests.faults.processes import ValkeyProcess
+from tests.faults.load import client, episode, vector
 
 pytestmark = [pytest.mark.faults, pytest.mark.e2e]
 
@@ -18,13 +17,9 @@ WRITERS = 8
 
 
 @forms("calls", 500, 10_000)
-async def test_a_search_with_the_token_finds_the_write(
-    calls: int, serve: Serve, valkey: ValkeyProcess, chance: random.Random
-) -> None:
+async def test_a_search_with_the_token_finds_the_write(calls: int, pair: Pair, chance: random.Random) -> None:
     """Write on one node, search AT_LEAST(token) on another connection of the same or another node: no miss."""
-    servers = await asyncio.gather(*(serve(name, valkey_url=valkey.url) for name in ("one", "two")))
-    await supply_vectors(servers[0].target)
-    targets = [server.target for server in servers]
+    targets = [pair.one.target, pair.two.target]
     counts = [chance.sample(range(calls), calls // WRITERS) for _ in range(WRITERS)]
     missed = await asyncio.gather(*(_misses(targets, n, counts[n]) for n in range(WRITERS)))
     assert not [text for texts in missed for text in texts]
@@ -33,7 +28,7 @@ async def test_a_search_with_the_token_finds_the_write(
 async def _misses(targets: list[str], writer: int, numbers: list[int]) -> list[str]:
     """Write and search; return what was not found."""
     missed = []
-    namespace = f"user:u{writer % 3}:events"
+    namespace = f"user:u{writer % 3}:parcels"
     async with (
         client(targets[0], f"w{writer}") as one,
         client(targets[1]) as two,

@@ -9,9 +9,9 @@ import pytest
 
 import hbus.aio
 from tests.faults import checkers
-from tests.faults.conftest import Serve
+from tests.faults.conftest import Pair
 from tests.faults.forms import forms
-from tests.faults.load import client, episode, supply_vectors
+from tests.faults.load import client, episode
 from tests.faults.proxy import FaultProxy
 
 pytestmark = [pytest.mark.faults, pytest.mark.e2e]
@@ -23,15 +23,15 @@ Seen = dict[str, list[str]]
 
 @forms("events", 5_000, 100_000)
 async def test_a_subscription_that_is_cut_misses_and_repeats_nothing(
-    events: int, serve: Serve, chance: random.Random
+    events: int, pair: Pair, chance: random.Random, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One cut in a hundred events, at random places: each owner's events arrive as published, once, in order."""
-    server = await serve()
-    await supply_vectors(server.target)
+    monkeypatch.setattr("hbus.aio.client.STREAM_BACKOFF", hbus.Backoff(first_s=0.005, cap_s=0.1))
+    server = pair.one
     cuts = events // 100
     places = sorted(chance.sample(range(events), cuts))
     async with FaultProxy(server.target) as proxy, hbus.aio.connect(proxy.target, agent="reader") as bus:
-        async with bus.subscribe("user:*:events") as subscription:
+        async with bus.subscribe("user:*:cuts") as subscription:
             publishing = asyncio.create_task(_publish(server.target, events))
             received = await _receive(subscription, events, places, proxy)
             published = await publishing
@@ -45,7 +45,7 @@ async def _publish(target: str, events: int) -> Seen:
     placed: dict[str, list[tuple[int, str]]] = {}
     async with client(target, timeout=60.0) as bus:
         for start in range(0, events, BATCH):
-            namespace = f"user:{OWNERS[start // BATCH % len(OWNERS)]}:events"
+            namespace = f"user:{OWNERS[start // BATCH % len(OWNERS)]}:cuts"
             numbers = range(start, start + BATCH)
             writes = [hbus.write_request(namespace, f"e-{n}", **episode(f"e-{n}", n)) for n in numbers]
             for outcome in await bus.write_many(writes):
