@@ -137,4 +137,8 @@ async def _send_all(responses: AsyncGenerator[Message | bytes, None], call: Call
     """Write every response, as fast as the client takes them; close their source whatever happens."""
     async with aclosing(responses):
         async for response in responses:
-            await context.write(call.encode(response))
+            try:
+                await context.write(call.encode(response))
+            except grpc.aio.InternalError:
+                # The client is gone. gRPC fails the write that waits for it, and may not cancel the handler.
+                raise asyncio.CancelledError from None

@@ -63,7 +63,9 @@ class BusServicer:
         wanted = decode_watch(request, caller.tenant)
         async with aclosing(self._watcher.subscribe(caller, wanted)) as messages:
             async for message in messages:
-                yield encode_watched(message, caller.tenant)
+                encoded = encode_watched(message, caller.tenant)
+                del message  # a stream that is stuck in the next line must not hold decoded events
+                yield encoded
 
     async def ListConflicts(
         self, caller: Caller, request: pb.ListConflictsRequest

@@ -134,6 +134,7 @@ async def test_a_stuck_subscriber_holds_no_decoded_event_outside_the_ring(in_pro
         stream.cancel()
         await until(lambda: _has_ended(in_process), 10.0, "the stream has ended")
     [ended] = _ended(in_process)
+    assert ended["code"] == "CANCELLED"
     assert ended["sent_bytes"] < STUCK_EVENTS * len(LARGE_TEXT) // 2, "it was not stuck"
 
 
