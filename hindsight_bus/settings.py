@@ -21,6 +21,11 @@ OF_CLIENTS = ("HBUS_TARGET", "HBUS_AGENT", "HBUS_API_KEY")
 Role = Literal["memory", "bus"]
 
 
+def _default_data_dir() -> Path:
+    home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(home) / "hindsight-bus"
+
+
 class UnknownSetting(ValueError):
     """The environment holds an ``HBUS_`` name that means nothing here, most likely a misspelt one."""
 
@@ -45,8 +50,8 @@ class Settings(BaseSettings):
     """Port of the Prometheus page on the same host; 0 = none."""
 
     # Where it keeps things
-    data_dir: Path = Path("hbus-data")
-    """Directory of the embedded store."""
+    data_dir: Path = Field(default_factory=_default_data_dir)
+    """Directory of the embedded store; default ``~/.local/share/hindsight-bus`` (XDG Base Directory)."""
     valkey_url: str = ""
     """``redis://`` or ``unix://`` URL of a server of yours; empty = the embedded one."""
     fsync: Literal["always", "everysec"] = "always"

@@ -140,7 +140,7 @@ async def assemble(
         searcher=Searcher(reader, views, policies, embedder, served),
         watcher=Watcher(reader, tails),
         conflicts=conflicts,
-        namespaces=Namespaces(reader, committer, policies, views),
+        namespaces=Namespaces(reader, committer, policies, views, embedder.profile),
         node=node,
         log=store,
         views=views,

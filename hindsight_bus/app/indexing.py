@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -109,7 +110,7 @@ class Suspector:
         self._embedder = embedder
 
     async def suspect(self, items: Sequence[TakenItem]) -> None:
-        """Handle `suspect` items, those of one namespace in one visit to its view."""
+        """Handle `suspect` items, reading and finishing those of one partition together."""
         await asyncio.gather(*(self._in_partition(p, list(group)) for p, group in _by_partition(items)))
 
     async def _in_partition(self, partition: int, items: Sequence[TakenItem]) -> None:
@@ -126,8 +127,8 @@ class Suspector:
         view = await self._views.open(namespace)
         if view is None:
             return
-        near = await self._views.ask(view, lambda v: [self._neighbours(v, each) for each in memory_ids])
-        for memory_id, neighbours in zip(memory_ids, near, strict=True):
+        for memory_id in memory_ids:  # one at a time: a search must not wait for many scans
+            neighbours = await self._views.ask(view, partial(self._neighbours, memory_id=memory_id))
             if neighbours:
                 await self._judge(view, memory_id, neighbours)
 

@@ -51,12 +51,18 @@ class Namespaces:
     """Reads namespaces; reads and changes policies."""
 
     def __init__(
-        self, reader: RecordReader, committer: Committer, policies: PolicyBook, views: Views
+        self,
+        reader: RecordReader,
+        committer: Committer,
+        policies: PolicyBook,
+        views: Views,
+        default_profile: str,
     ) -> None:
         self._reader = reader
         self._committer = committer
         self._policies = policies
         self._views = views
+        self._default_profile = default_profile
 
     def partition_of(self, namespace: Namespace) -> int:
         """Return the partition that a namespace lies in."""
@@ -130,7 +136,8 @@ class Namespaces:
         self, caller: Caller, namespace: Namespace
     ) -> tuple[Policy, builtins.list[PolicyRecord]]:
         """Return the policy in force for a namespace, and what it is put together from, most specific first."""
-        return self._policies.resolved(namespace)
+        policy, sources = self._policies.resolved(namespace)
+        return replace(policy, embedding_profile=policy.embedding_profile or self._default_profile), sources
 
     async def stored_policy(self, caller: Caller, pattern: Pattern) -> Stored[PolicyRecord] | None:
         """Return the policy stored for a pattern."""

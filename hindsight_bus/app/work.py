@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import structlog
 
-from hindsight_bus.domain.errors import HbusError
+from hindsight_bus.domain.errors import EmbedderUnavailable, HbusError, OutcomeUnknown, StoreUnavailable
 from hindsight_bus.ports import Clock, CommitRefused, MemoryLog, TakenItem
 
 log = structlog.get_logger(__name__)
@@ -36,6 +36,8 @@ class DueWorker:
         self._handlers = handlers
         self._hinted: set[int] = set()
         self._hint = asyncio.Event()
+        self._poll_at = 0.0
+        """Event-loop time of the next look at every partition."""
 
     def hint(self, partition: int) -> None:
         """Tell that a partition has something due."""
@@ -45,53 +47,74 @@ class DueWorker:
     async def run(self) -> None:
         """Work until cancelled: soon after a hint, and once a second on whatever else is due."""
         while True:
-            hinted = await self._next()
+            partitions = await self._next()
             try:
-                await self.work(hinted)
+                for partition in {item.partition for item in await self._round(partitions)}:
+                    self.hint(partition)
             except HbusError as error:
                 log.warning("work.store_unavailable", reason=error.reason)
                 await self._clock.sleep(_POLL_SECONDS)
 
     async def _next(self) -> Sequence[int]:
+        """Return the partitions to look at: those hinted at, but once a second all, however many hints there are."""
+        now = asyncio.get_running_loop().time
         try:
-            async with asyncio.timeout(_POLL_SECONDS):
+            async with asyncio.timeout_at(self._poll_at):
                 await self._hint.wait()
+                await self._clock.sleep(_GATHER_SECONDS)
         except TimeoutError:
-            return range(self._store.partitions + 1)
-        await self._clock.sleep(_GATHER_SECONDS)
+            pass
         self._hint.clear()
         hinted, self._hinted = self._hinted, set()
-        return sorted(hinted)
+        if now() < self._poll_at:
+            return sorted(hinted)
+        self._poll_at = now() + _POLL_SECONDS
+        return range(self._store.partitions + 1)
 
     async def work(self, partitions: Sequence[int]) -> int:
         """Do what is due in some partitions, until nothing is; return how many items were taken."""
         done = 0
-        while taken := await self._take(partitions):
+        while taken := await self._round(partitions):
             done += len(taken)
-            by_kind: dict[str, list[TakenItem]] = {}
-            for item in taken:
-                by_kind.setdefault(item.item.kind, []).append(item)
-            await asyncio.gather(*(self._handle(kind, items) for kind, items in by_kind.items()))
         return done
+
+    async def _round(self, partitions: Sequence[int]) -> list[TakenItem]:
+        """Take some of what is due and do it."""
+        taken = await self._take(partitions)
+        by_kind: dict[str, list[TakenItem]] = {}
+        for item in taken:
+            by_kind.setdefault(item.item.kind, []).append(item)
+        await asyncio.gather(*(self._handle(kind, items) for kind, items in by_kind.items()))
+        return taken
 
     async def _take(self, partitions: Sequence[int]) -> list[TakenItem]:
         taken = await asyncio.gather(*(self._store.take_due(p, LEASE_MS, MAX_ITEMS) for p in partitions))
         return [item for items in taken for item in items]
 
     async def _handle(self, kind: str, items: Sequence[TakenItem]) -> None:
-        handler = self._handlers.get(kind)
+        """Do items of one kind; where several fail, one may be to blame, so each is tried by itself."""
         try:
-            if handler is None:
-                raise LookupError(f"no handler for work of the kind {kind}")
-            await handler(items)
-        except (HbusError, CommitRefused, LookupError) as error:
-            log.warning("work.failed", kind=kind, items=len(items), problem=str(error))
+            await self._handlers[kind](items)
+        except (EmbedderUnavailable, StoreUnavailable, OutcomeUnknown) as error:
+            log.warning("work.delayed", kind=kind, items=len(items), reason=error.reason)
             await self._give_back(items)
-        except Exception:  # a defect in one kind of work must not stop the others
-            log.exception("work.defect", kind=kind, items=len(items))
+        except Exception as error:  # noqa: BLE001 - a defect in one kind of work must not stop the others
+            if len(items) > 1:
+                for item in items:
+                    await self._handle(kind, [item])
+                return
+            _report(kind, error)
             await self._give_back(items)
 
     async def _give_back(self, items: Sequence[TakenItem]) -> None:
         await asyncio.gather(
             *(self._store.retry_due(item, min(500 * 2**item.attempt, _MAX_DELAY_MS)) for item in items)
         )
+
+
+def _report(kind: str, error: Exception) -> None:
+    """Tell of an item that failed; what nobody foresaw comes with its traceback."""
+    if isinstance(error, (HbusError, CommitRefused)):
+        log.warning("work.failed", kind=kind, problem=str(error))
+    else:
+        log.error("work.defect", kind=kind, exc_info=error)

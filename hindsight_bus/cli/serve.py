@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 
-def default_data_dir() -> Path:
-    """Return where a server keeps its data unless told otherwise (XDG Base Directory)."""
-    home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(home) / "hindsight-bus"
-
-
 def serve(
     data_dir: Annotated[
-        Path,
+        Path | None,
         typer.Option(
-            envvar="HBUS_DATA_DIR",
-            metavar="DIR",
-            default_factory=default_data_dir,
-            show_default="~/.local/share/hindsight-bus",
-            help="Where the embedded store keeps its data.",
+            metavar="DIR", help="Where the embedded store keeps its data. [~/.local/share/hindsight-bus]"
         ),
-    ],
+    ] = None,
     listen: Annotated[
         str | None,
         typer.Option(metavar="HOST:PORT", help="Where to listen; port 0 takes a free one. [127.0.0.1:50051]"),
@@ -44,6 +33,11 @@ def serve(
     """
     from hindsight_bus.server import run
 
-    asked = {"listen": listen, "metrics_port": metrics_port, "insecure": insecure or None}
+    asked = {
+        "data_dir": data_dir,
+        "listen": listen,
+        "metrics_port": metrics_port,
+        "insecure": insecure or None,
+    }
     given = {name: value for name, value in asked.items() if value is not None}
-    raise typer.Exit(run(welcome=True, data_dir=data_dir, **given))
+    raise typer.Exit(run(welcome=True, **given))

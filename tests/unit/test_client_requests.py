@@ -160,7 +160,13 @@ def test_a_malformed_target_is_refused(target: str) -> None:
         Endpoint.of(target)
 
 
-def test_an_agent_that_cannot_be_a_header_is_refused() -> None:
-    """gRPC would fail later with less to go by."""
-    with pytest.raises(ValueError, match="agent"):
-        Endpoint.of("127.0.0.1:50051", agent="客服")
+def test_an_agent_may_have_a_name_in_any_script() -> None:
+    """Headers are ASCII, so such a name travels percent-encoded."""
+    assert Endpoint.of("localhost:1", agent="客服").metadata == (("hbus-agent", "%E5%AE%A2%E6%9C%8D"),)
+    assert Endpoint.of("localhost:1", agent="after-sales@eu.1").metadata == (("hbus-agent", "after-sales@eu.1"),)
+
+
+def test_a_key_that_cannot_be_a_header_is_refused() -> None:
+    """The error names the argument."""
+    with pytest.raises(ValueError, match="api_key"):
+        Endpoint.of("localhost:1", api_key="密钥")

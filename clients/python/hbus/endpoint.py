@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import grpc
 
@@ -47,11 +47,10 @@ class Endpoint:
     ) -> Endpoint:
         """Parse a target; ``https://host[:port]`` means TLS with the system's roots unless ``credentials`` are given.
 
-        Raises ``ValueError`` for a target without a host, or an agent or key that cannot be a header.
+        Raises ``ValueError`` for a target without a host, or a key that cannot be a header.
         """
-        for name, value in (("agent", agent), ("api_key", api_key)):
-            if not (value.isascii() and (value.isprintable())):
-                raise ValueError(f"{name} must be printable ASCII: it travels as a header")
+        if not (api_key.isascii() and api_key.isprintable()):
+            raise ValueError("api_key must be printable ASCII: it travels as a header")
         if target.startswith(("http://", "https://")):
             url = urlsplit(target)
             if not url.hostname or url.path.strip("/"):
@@ -65,8 +64,8 @@ class Endpoint:
 
     @property
     def metadata(self) -> tuple[tuple[str, str], ...]:
-        """Headers of every call."""
-        agent = (("hbus-agent", self.agent),) if self.agent else ()
+        """Headers of every call. They are ASCII, so the agent's name is percent-encoded where it is not."""
+        agent = (("hbus-agent", quote(self.agent, safe="@")),) if self.agent else ()
         key = (("authorization", f"Bearer {self.api_key}"),) if self.api_key else ()
         return agent + key
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 
 from hbus.v1 import namespace_pb2 as pb
@@ -11,13 +10,13 @@ from hindsight_bus.app.namespaces import Stats, policy_etag
 from hindsight_bus.domain.errors import InvalidField
 from hindsight_bus.domain.names import Namespace
 from hindsight_bus.domain.policy import ConflictPolicy, Policy, PolicyRecord, RankingWeights
+from hindsight_bus.domain.profiles import is_profile
 from hindsight_bus.domain.records import NamespaceRecord
 from hindsight_bus.ports import Stored
 from hindsight_bus.transport.codec import fields
 from hindsight_bus.transport.codec.memories import timestamp
 from hindsight_bus.transport.codec.queries import decode_weights
 
-_PROFILE = re.compile(r"e5|use|openai:\S{1,128}|external\([1-9][0-9]{0,4}\)")
 _MAX_DAYS = 36_500.0
 
 
@@ -33,7 +32,7 @@ def _is_set(policy: pb.Policy, path: str) -> bool:
 
 
 def _profile(policy: pb.Policy) -> str:
-    if not _PROFILE.fullmatch(policy.embedding_profile):
+    if not is_profile(policy.embedding_profile):
         raise InvalidField(
             "policy.embedding_profile", "must be e5, use, openai:<model> or external(<dimension>)"
         )
