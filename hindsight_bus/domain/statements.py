@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import unicodedata
-
+from hindsight_bus.domain.language import fold
 from hindsight_bus.domain.memory import Channel, MemoryType
 from hindsight_bus.domain.names import digest
 
 _QUOTES = "\"'`´“”„‘’‚«»‹›「」『』"
 _OPENING = _QUOTES + "([{<《〈【〔¿¡ "
 _CLOSING = _QUOTES + ")]}>》〉】〕.,;:!?~。、・ "
-
-
-def fold(text: str) -> str:
-    """Return ``text`` without differences of width, case and spacing (NFKC, casefold, single spaces)."""
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    return " ".join(folded.split())
 
 
 def _normal(text: str) -> str:

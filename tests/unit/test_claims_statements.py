@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hindsight_bus.domain.language import fold
 from hindsight_bus.domain.memory import Channel, MemoryType
-from hindsight_bus.domain.statements import fold, speaker_of, statement_key, subject_key
+from hindsight_bus.domain.statements import speaker_of, statement_key, subject_key
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,11 +9,11 @@ from typing import Protocol
 from hindsight_bus.adapters.embedding import e5, use
 from hindsight_bus.adapters.embedding.compatible import OpenAIEmbedder
 from hindsight_bus.adapters.embedding.external import ExternalVectors
+from hindsight_bus.domain.profiles import external_dimension
 from hindsight_bus.domain.suspicion import Closeness
 from hindsight_bus.ports import Embedder, Vectors
 
 _QUERIES = 1024
-_EXTERNAL = re.compile(r"external\((\d{1,5})\)")
 
 
 class LoadedEmbedder(Embedder, Protocol):
@@ -54,9 +53,8 @@ def _embedder(profile: str, endpoint: Endpoint | None) -> LoadedEmbedder:
     kind, _, model = profile.partition(":")
     if kind == "openai" and model and endpoint is not None:
         return OpenAIEmbedder(endpoint.base_url, model, endpoint.api_key)
-    external = _EXTERNAL.fullmatch(profile)
-    if external and int(external[1]):
-        return ExternalVectors(int(external[1]))
+    if dimension := external_dimension(profile):
+        return ExternalVectors(dimension)
     raise ValueError(f"no such embedding profile: {profile!r}")
 
 
