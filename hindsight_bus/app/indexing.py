@@ -12,6 +12,7 @@ from typing import Any
 from hindsight_bus.app.change import Changer
 from hindsight_bus.app.commit import Committer
 from hindsight_bus.app.conflicts import Conflicts
+from hindsight_bus.app.freshness import Freshness
 from hindsight_bus.app.plan import CommitPlan, SubjectChange, texts_of
 from hindsight_bus.app.policies import PolicyBook
 from hindsight_bus.app.records import RecordReader, StoredMemory
@@ -127,6 +128,8 @@ class Suspector:
         view = await self._views.open(namespace)
         if view is None:
             return
+        # The vectors may have been committed a moment ago, or by another node.
+        await self._views.wait_until(view, Freshness(fully_consistent=True))
         for memory_id in memory_ids:  # one at a time: a search must not wait for many scans
             neighbours = await self._views.ask(view, partial(self._neighbours, memory_id=memory_id))
             if neighbours:
