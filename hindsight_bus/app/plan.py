@@ -246,6 +246,7 @@ class CommitPlan:
         self.put(Ref(Vector, (vector.memory_id, vector.version, vector.profile)), vector)
         stored = replace(self.memories[vector.memory_id], vector=vector)
         self.memories[vector.memory_id] = stored
+        self._known.append(stored.version)
         self.tell(EventKind.INDEXED, stored.head if stored.head.create_revision else None, stored.head.record)
 
     def tell_policy(self, pattern: str) -> None:

@@ -16,7 +16,7 @@ import structlog
 
 from hindsight_bus.domain.errors import LogDiverged, RevisionCompacted, StoreUnavailable
 from hindsight_bus.domain.events import Entry, EventKind
-from hindsight_bus.domain.memory import Vector, Version
+from hindsight_bus.domain.memory import MemoryState, Vector, Version
 from hindsight_bus.domain.position import Position
 from hindsight_bus.ports import Clock, Commit, Committed, MemoryLog, Record, Ref
 
@@ -73,6 +73,8 @@ def own_commit(commit: Commit, committed: Committed, known: Iterable[Version]) -
 
 def _missing_refs(commit: LogCommit, profile_of: Callable[[str], str | None]) -> Iterable[Ref]:
     for event in commit.entry.events:
+        if event.after is MemoryState.NONE:  # purged by this very commit
+            continue
         for number in {event.version, event.version_before} - {0}:
             if (event.memory_id, number) not in commit.versions:
                 yield Ref(Version, (event.memory_id, number))

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import structlog
 
+from hindsight_bus.app.deadline import deadline
 from hindsight_bus.domain.errors import EmbedderUnavailable, HbusError, OutcomeUnknown, StoreUnavailable
 from hindsight_bus.ports import Clock, CommitRefused, MemoryLog, TakenItem
 
@@ -93,6 +94,7 @@ class DueWorker:
 
     async def _handle(self, kind: str, items: Sequence[TakenItem]) -> None:
         """Do items of one kind; where several fail, one may be to blame, so each is tried by itself."""
+        deadline.set(asyncio.get_running_loop().time() + LEASE_MS / 1000)
         try:
             await self._handlers[kind](items)
         except (EmbedderUnavailable, StoreUnavailable, OutcomeUnknown) as error:

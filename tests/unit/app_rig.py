@@ -100,7 +100,9 @@ class Node:
         self.reader = Reader(self.records, self.tails, self.served)
         self.searcher = Searcher(self.records, self.views, self.policies, self.embedder, self.served)
         self.watcher = Watcher(self.records, self.tails, checkpoint_seconds)
-        self.namespaces = Namespaces(self.records, self.committer, self.policies, self.views)
+        self.namespaces = Namespaces(
+            self.records, self.committer, self.policies, self.views, self.embedder.profile
+        )
 
     async def work(self) -> int:
         """Do all that is due by now, and what follows from it; return how many items were taken."""

@@ -1,0 +1,190 @@
+"""Due work: at least once, late rather than never, and nobody waits for what cannot be done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+
+from hindsight_bus.adapters.memory.clock import FakeClock
+from hindsight_bus.adapters.memory.embedder import FakeEmbedder
+from hindsight_bus.adapters.memory.log import FakeLog
+from hindsight_bus.app.deadline import deadline
+from hindsight_bus.app.freshness import Freshness
+from hindsight_bus.app.work import DueWorker
+from hindsight_bus.domain.errors import IndexBehind, WrongState
+from hindsight_bus.domain.memory import Memory, MemoryState
+from hindsight_bus.domain.names import Namespace
+from hindsight_bus.ports import Commit, DueItem, TakenItem
+from tests.unit.app_rig import FACTS, Node
+
+
+def stored(outcome: object) -> Memory:
+    memory = getattr(outcome, "memory", None)
+    assert isinstance(memory, Memory)
+    return memory
+
+
+async def test_an_embedder_that_is_down_delays_vectors_and_nothing_else() -> None:
+    """The write is durable and found by its words at once; the vector comes when the embedder is back."""
+    node = Node()
+    node.embedder.is_down = True
+    memory = stored(await node.write("tables"))
+    await node.work()
+    assert memory.head.state is MemoryState.ACTIVE
+    assert [m.name for m in await node.search("tables")] == [memory.name]
+    assert (await node.get(memory)).vector_pending
+    node.embedder.is_down = False
+    node.clock.advance(120)
+    await node.work()
+    assert not (await node.get(memory)).vector_pending
+    assert node.embedder.embedded == ["tables"]
+
+
+async def test_what_fails_is_tried_again_later_and_later() -> None:
+    """The delay doubles with each attempt, up to a minute."""
+    node = Node()
+    node.embedder.is_down = True
+    await node.write("tables")
+    attempts = []
+    for second in range(200):
+        if await node.work():
+            attempts.append(second)
+        node.clock.advance(1)
+    gaps = [later - earlier for earlier, later in pairwise(attempts)]
+    assert gaps == sorted(gaps)
+    assert gaps[0] <= 2
+    assert gaps[-1] == 60
+
+
+async def test_a_namespace_of_another_profile_holds_nobody_up() -> None:
+    """Its vectors wait for a server with its embedder; those of all others arrive."""
+    clock = FakeClock()
+    store = FakeLog(clock.now_ms, partitions=1)
+    foreign = Node(store=store, clock=clock, embedder=FakeEmbedder(profile="other"))
+    elsewhere = Namespace.parse("user:lisi:facts", "default")
+    stranger = stored(await foreign.write("bars", namespace=elsewhere))
+    node = Node(store=store, clock=clock, ids=foreign.ids)
+    own = [stored(await node.note(f"note {n}")) for n in range(3)]
+    await node.work()
+    assert [(await node.get(memory)).vector_pending for memory in own] == [False] * 3
+    assert (await node.get(stranger)).vector_pending
+
+
+async def test_one_item_that_always_fails_leaves_the_rest_of_its_batch_alone() -> None:
+    """Only the poisoned item comes back."""
+    node, done = Node(), []
+
+    async def handle(items: Sequence[TakenItem]) -> None:
+        for item in items:
+            if item.item.id == "2":
+                raise WrongState("it", "BROKEN", "mend it")
+            done.append(item.item.id)
+            await node.store.finish_due([item])
+
+    worker = DueWorker(node.store, node.clock, {"test": handle})
+    items = tuple(DueItem(str(n), "test", ()) for n in range(4))
+    await node.store.commit(Commit(0, node.clock.now_ms(), 1, due=items))
+    for _ in range(4):
+        await worker.work([0])
+        node.clock.advance(100)
+    assert set(done) == {"0", "1", "3"}
+    [left] = await node.store.take_due(0, 1000, 10)
+    assert left.item.id == "2"
+
+
+async def test_a_kind_of_work_without_a_handler_is_kept() -> None:
+    """A newer server may know what to do with it."""
+    node = Node()
+    worker = DueWorker(node.store, node.clock, {})
+    await node.store.commit(Commit(0, node.clock.now_ms(), 1, due=(DueItem("1", "from the future", ()),)))
+    await worker.work([0])
+    node.clock.advance(100)
+    assert [taken.item.id for taken in await node.store.take_due(0, 1000, 10)] == ["1"]
+
+
+async def test_a_steady_stream_of_hints_does_not_hide_the_other_partitions() -> None:
+    """Every partition is looked at once a second, however busy one of them is."""
+    clock = FakeClock()
+    store, done = FakeLog(clock.now_ms, partitions=2), asyncio.Event()
+
+    async def handle(items: Sequence[TakenItem]) -> None:
+        await store.finish_due(items)
+        if any(item.partition == 1 for item in items):
+            done.set()
+        else:
+            await busy()
+
+    async def busy() -> None:
+        await store.commit(Commit(0, 0, 1, due=(DueItem("busy", "test", ()),)))
+        worker.hint(0)
+
+    worker = DueWorker(store, clock, {"test": handle})
+    await store.commit(Commit(1, 0, 1, due=(DueItem("quiet", "test", ()),)))
+    await busy()
+
+    async def pass_time() -> None:
+        while True:
+            await asyncio.sleep(0)
+            clock.advance(0.01)
+
+    tasks = [asyncio.create_task(worker.run()), asyncio.create_task(pass_time())]
+    try:
+        async with asyncio.timeout(10):
+            await done.wait()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_work_of_a_node_that_died_is_done_by_another() -> None:
+    """A lease that has run out is no lease."""
+    clock = FakeClock()
+    store = FakeLog(clock.now_ms, partitions=1)
+    dead, alive = Node(store=store, clock=clock), Node(store=store, clock=clock)
+    memory = stored(await dead.write("tables"))
+    assert await store.take_due(0, 30_000, 10)
+    assert await alive.work() == 0
+    clock.advance(31)
+    await alive.work()
+    assert not (await alive.get(memory)).vector_pending
+
+
+async def test_work_done_twice_is_done_once() -> None:
+    """Every handler may find that another has been there before; the log does not grow by it."""
+    node = Node()
+    partition = node.records.partition(FACTS)
+    kept = stored(await node.write("tables", expire_time_ms=node.clock.now_ms() + 1000)).head.memory_id
+    gone = stored(await node.note("the parcel left"))
+    near = stored(await node.write("the office in the old town closes at six", subject="")).head.memory_id
+    await node.write("the office in the old town closes at ten", subject="", agent="orders")
+    await node.work()
+    [suspicion] = await node.open_conflicts()
+    await node.forget(gone)
+    node.clock.advance(40 * 24 * 3600)
+    await node.work()
+    gone_id = gone.head.memory_id
+    work: list[tuple[str, tuple[str | int, ...]]] = [
+        ("embed", (near, 1)), ("embed", (gone_id, 1)), ("suspect", (near, 1)), ("suspect", (gone_id, 1)),
+        ("expire", (kept,)), ("expire", (gone_id,)), ("purge", (kept,)), ("purge", (gone_id,)),
+        ("moot", (suspicion.record.id,)),
+    ]  # fmt: skip
+    due = tuple(DueItem(f"again {n}", kind, payload) for n, (kind, payload) in enumerate(work))
+    before = await node.store.ends(partition)
+    await node.store.commit(Commit(partition, node.clock.now_ms(), 1, due=due))
+    assert await node.work() == len(due)
+    assert await node.store.ends(partition) == before
+    node.clock.advance(120)
+    assert await node.work() == 0
+
+
+async def test_waiting_for_vectors_ends_with_the_deadline() -> None:
+    """INDEX_BEHIND says what was waited for."""
+    node = Node()
+    await node.write("tables")
+    deadline.set(asyncio.get_running_loop().time() + 0.1)
+    with pytest.raises(IndexBehind, match="user:zhangsan:facts"):
+        await node.search("tables", freshness=Freshness(require_vectors=True))
