@@ -12,7 +12,7 @@ from typing import Any
 
 import msgpack
 
-from hindsight_bus.adapters.valkey.layout import Layout, enum, mapping, optional
+from hindsight_bus.adapters.valkey.layout import Layout, enum, mapping, optional, shared
 from hindsight_bus.domain.errors import SchemaTooNew
 from hindsight_bus.domain.events import Entry, Event, EventKind
 from hindsight_bus.domain.memory import (
@@ -47,7 +47,7 @@ SCHEMA = 1
 _HEADER = struct.Struct(">dddd")
 _STEP_HEADER = struct.Struct(">dd")
 
-_NAMESPACE = Layout(Namespace, "tenant scope owner kind")
+_NAMESPACE = shared(Layout(Namespace, "tenant scope owner kind").one)
 _PATTERN = Layout(Pattern, "tenant scope owner kind")
 _CLAIM = Layout(
     Claim,
@@ -61,8 +61,8 @@ LAYOUTS: dict[type[Any], Layout[Any]] = {
     Head: Layout(
         Head,
         "namespace memory_id type state version last_version effective_confidence subject_key claims conflict_id"
-        " superseded_by purge_time_ms agents",
-        namespace=_NAMESPACE.one,
+        " superseded_by purge_time_ms agents suspicions",
+        namespace=_NAMESPACE,
         type=enum(MemoryType),
         state=enum(MemoryState),
         claims=_CLAIM.many,
@@ -72,7 +72,7 @@ LAYOUTS: dict[type[Any], Layout[Any]] = {
         "namespace memory_id number type text subject subject_derived value cardinality aliases tags attributes about"
         " language attachments confidence importance explicit pinned event_time_ms expire_time_ms supersedes agent"
         " channel source",
-        namespace=_NAMESPACE.one,
+        namespace=_NAMESPACE,
         type=enum(MemoryType),
         cardinality=enum(Cardinality),
         attachments=Layout(Attachment, "uri media_type title").many,
@@ -81,7 +81,7 @@ LAYOUTS: dict[type[Any], Layout[Any]] = {
     SubjectRecord: Layout(
         SubjectRecord,
         "namespace key subject type sequence claims standings chosen keep_all merged conflict_id archived",
-        namespace=_NAMESPACE.one,
+        namespace=_NAMESPACE,
         type=enum(MemoryType),
         claims=_CLAIM.many,
         standings=mapping(_STANDING.one),
@@ -89,19 +89,19 @@ LAYOUTS: dict[type[Any], Layout[Any]] = {
     Conflict: Layout(
         Conflict,
         "namespace id subject subject_key type state sides reason resolution",
-        namespace=_NAMESPACE.one,
+        namespace=_NAMESPACE,
         type=enum(MemoryType),
         state=enum(ConflictState),
         sides=Layout(ConflictSide, "memory_id text score speakers").many,
         resolution=optional(_RESOLUTION.one),
     ),
-    NamespaceRecord: Layout(NamespaceRecord, "namespace profile dimension", namespace=_NAMESPACE.one),
+    NamespaceRecord: Layout(NamespaceRecord, "namespace profile dimension", namespace=_NAMESPACE),
     Receipt: Layout(
         Receipt,
         "namespace principal request_id payload decision memory_id conflict_id reason",
-        namespace=_NAMESPACE.one,
+        namespace=_NAMESPACE,
     ),
-    Fingerprint: Layout(Fingerprint, "namespace digest memory_id", namespace=_NAMESPACE.one),
+    Fingerprint: Layout(Fingerprint, "namespace digest memory_id", namespace=_NAMESPACE),
     PolicyRecord: Layout(
         PolicyRecord,
         "pattern embedding_profile conflict_policy conflict_margin belief_half_life_days max_text_chars daily_quota"
@@ -115,7 +115,7 @@ LAYOUTS: dict[type[Any], Layout[Any]] = {
         "kind namespace memory_id version type before after confidence_before confidence_after version_before"
         " create_time_ms create_revision agent reason conflict_id superseded_by subject_key agents",
         kind=enum(EventKind),
-        namespace=_NAMESPACE.one,
+        namespace=_NAMESPACE,
         type=enum(MemoryType),
         before=enum(MemoryState),
         after=enum(MemoryState),
