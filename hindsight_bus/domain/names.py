@@ -10,11 +10,14 @@ import hashlib
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from hindsight_bus.domain.errors import InvalidField
 
 MAX_PART_CHARS = 64
 _EXTRA = frozenset("._-@")
+_REMEMBERED = 16_384
+"""Parts and hashes of names kept at hand: the same few are asked for by every request and every event."""
 
 
 def digest(*parts: str, size: int = 16) -> str:
@@ -29,11 +32,18 @@ def digest(*parts: str, size: int = 16) -> str:
 
 def is_part(text: str) -> bool:
     """Tell whether ``text`` is a legal name part."""
-    return (
-        1 <= len(text) <= MAX_PART_CHARS
-        and all(ch.isalnum() or ch in _EXTRA or unicodedata.combining(ch) for ch in text)
-        and unicodedata.is_normalized("NFC", text)
-    )
+    return 1 <= len(text) <= MAX_PART_CHARS and _has_legal_characters(text)
+
+
+@lru_cache(_REMEMBERED)
+def _has_legal_characters(text: str) -> bool:
+    legal = all(ch.isalnum() or ch in _EXTRA or unicodedata.combining(ch) for ch in text)
+    return legal and unicodedata.is_normalized("NFC", text)
+
+
+@lru_cache(_REMEMBERED)
+def _name_digest(*parts: str) -> str:
+    return digest(*parts)
 
 
 def check_part(text: str, field: str) -> str:
@@ -71,7 +81,7 @@ class Namespace:
     @property
     def id(self) -> str:
         """Hash of tenant and name: what storage keys hold instead of user text."""
-        return digest(self.tenant, self.scope, self.owner, self.kind)
+        return _name_digest(self.tenant, self.scope, self.owner, self.kind)
 
     @property
     def owner_id(self) -> str:
@@ -86,7 +96,7 @@ class Namespace:
 
 def owner_id(tenant: str, scope: str, owner: str) -> str:
     """Return the hash under which one owner's namespaces are kept."""
-    return digest(tenant, scope, owner)
+    return _name_digest(tenant, scope, owner)
 
 
 def partition_of(owner: str, partitions: int) -> int:
