@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
@@ -34,6 +35,8 @@ from hindsight_bus.wiring import App, build
 T = TypeVar("T")
 
 _MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+_COLLECTOR = (50_000, 20, 10)
+"""Thresholds of the garbage collector: views hold many objects and no cycles, and Python's own ones walk them often."""
 _LAST_WORDS_S = 0.5
 """Seconds for the last statuses to reach their clients."""
 
@@ -164,6 +167,7 @@ async def serve(
     try:
         server = Server(app, config, log)
         address = await server.start()
+        gc.freeze()
         log.info("serving", address=address, roles=config.roles)
         on_ready(address)
         await stop.asked.wait()
@@ -178,6 +182,7 @@ def run(*, welcome: bool = False, **given: Any) -> int:
 
     ``welcome`` shows on a terminal what to try next.
     """
+    gc.set_threshold(*_COLLECTOR)
     try:
         config = settings.load(**given)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
