@@ -10,7 +10,14 @@ from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.commit import Committer
 from hindsight_bus.app.draft import WriteDraft
 from hindsight_bus.app.outcome import Outcome, Receipts
-from hindsight_bus.app.plan import CommitPlan, SubjectChange, copy_wordings, settled_head, texts_of
+from hindsight_bus.app.plan import (
+    CommitPlan,
+    SubjectChange,
+    copy_wordings,
+    settled_head,
+    suspected_head,
+    texts_of,
+)
 from hindsight_bus.app.policies import PolicyBook
 from hindsight_bus.app.records import RecordReader, StoredMemory
 from hindsight_bus.app.write import Writer
@@ -236,7 +243,8 @@ class Changer:
             raise WrongState(str(request.name), head.state.name, "it is gone already")
         now_ms = self._reader.store.now_ms()
         purge_ms = now_ms + int(policy.purge_after_days * DAY_MS)
-        after = replace(head, state=state, conflict_id="", superseded_by="", purge_time_ms=purge_ms)
+        after = replace(head, state=state, superseded_by="", purge_time_ms=purge_ms)
+        after = suspected_head(after, ())
         kind = EventKind.FORGOTTEN if state is MemoryState.FORGOTTEN else EventKind.EXPIRED
         plan.change(target.memory, after, kind)
         plan.due(DueItem(f"purge:{head.memory_id}", "purge", (head.memory_id,), purge_ms))

@@ -9,7 +9,14 @@ from dataclasses import dataclass, replace
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.commit import Committer
 from hindsight_bus.app.outcome import Receipts
-from hindsight_bus.app.plan import CommitPlan, SubjectChange, copy_wordings, settled_head, texts_of
+from hindsight_bus.app.plan import (
+    CommitPlan,
+    SubjectChange,
+    copy_wordings,
+    settled_head,
+    suspected_head,
+    texts_of,
+)
 from hindsight_bus.app.policies import PolicyBook
 from hindsight_bus.app.records import RecordReader, StoredMemory
 from hindsight_bus.domain.claims import Change, choose, claims_of, cover, keep_all, merge
@@ -31,6 +38,8 @@ from hindsight_bus.ports import Ref, Stored
 
 _OPEN = frozenset({ConflictState.OPEN, ConflictState.SUSPECTED})
 _SCAN_PAGE = 500
+MAX_OPEN_SUSPICIONS = 16
+"""Open suspicions of one memory at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +80,9 @@ class Conflicts:
     async def list(
         self, caller: Caller, namespace: Namespace, states: Collection[ConflictState], before: int, limit: int
     ) -> tuple[builtins.list[Stored[Conflict]], int]:
-        """Return at most ``limit`` conflicts, newest first, made before a revision (0 = all), and where to go on.
+        """Return ``limit`` conflicts, newest first, made before a revision (0 = all), and where to go on.
+
+        Fewer on the last page; more where the last one's commit has opened others too.
 
         Cost: O(conflicts looked at).
         """
@@ -82,10 +93,14 @@ class Conflicts:
             ids = await self._reader.store.conflict_ids(namespace, before, _SCAN_PAGE)
             if not ids:
                 break
+            ids = _whole_revisions(ids, _SCAN_PAGE)
             before = ids[-1][1]
             stored = await self._reader.many(partition, Conflict, [(conflict_id,) for conflict_id, _ in ids])
             found += [s for s in stored if s is not None and s.record.state in wanted]
-        return found[:limit], found[limit - 1].create_revision if len(found) > limit else 0
+        if len(found) <= limit:
+            return found, 0
+        last = found[limit - 1].create_revision
+        return [s for s in found if s.create_revision >= last], last
 
     async def get(self, caller: Caller, name: ResourceName) -> Stored[Conflict]:
         """Return one conflict."""
@@ -110,6 +125,8 @@ class Conflicts:
         stored = await self.get(Caller(), name)
         _check(stored, name, decide)
         case = await self._case(agent, stored)
+        if stored.record.state is ConflictState.SUSPECTED and not case.is_whole:
+            raise WrongState(str(name), ConflictState.MOOT.name, "a side of it is not live any more")
         decided_by = _decided_by(case, decide)
         return await _Ruling(case, decide, decided_by).commit(self._reader, self._committer, self._policies)
 
@@ -147,7 +164,7 @@ class Conflicts:
                 m.head.record.memory_id,
                 m.version.text,
                 m.head.record.effective_confidence,
-                m.head.record.agents,
+                _speakers(m.head.record),
             )
             for m in (one, other)
         )
@@ -155,7 +172,8 @@ class Conflicts:
         conflict = Conflict(
             namespace, conflict_id, subject, "", one.head.record.type, ConflictState.SUSPECTED, sides, reason
         )  # fmt: skip
-        if await self._reader.conflict(namespace, conflict_id) is not None:
+        is_full = any(len(m.head.record.suspicions) >= MAX_OPEN_SUSPICIONS for m in (one, other))
+        if is_full or await self._reader.conflict(namespace, conflict_id) is not None:
             return None
         plan = CommitPlan(partition, namespace, "")
         ref = Ref(Conflict, (conflict_id,))
@@ -163,7 +181,7 @@ class Conflicts:
         plan.put(ref, conflict)
         for memory in (one, other):
             head = memory.head.record
-            marked = replace(head, conflict_id=head.conflict_id or conflict_id)
+            marked = suspected_head(head, (*head.suspicions, conflict_id))
             plan.change(memory, marked, EventKind.SUSPECTED, reason=reason, conflict_id=conflict_id)
         committed = await self._committer.commit(plan)
         revision, time_ms = committed.position.revision, committed.time_ms
@@ -175,19 +193,28 @@ class Conflicts:
         if stored is None or stored.record.state is not ConflictState.SUSPECTED:
             return
         case = await self._case("", stored)
-        live = [m for m in case.memories.values() if m.head.record.state.is_live]
-        if len(live) == len(stored.record.sides):
+        marked = [m for m in case.memories.values() if conflict_id in m.head.record.suspicions]
+        if len(marked) == len(stored.record.sides):
             return
         plan = CommitPlan(case.partition, namespace, "")
         ref = Ref(Conflict, (conflict_id,))
         plan.expect(ref, stored.revision)
         plan.put(ref, replace(stored.record, state=ConflictState.MOOT))
-        for memory in live:
-            head = memory.head.record
-            if head.conflict_id == conflict_id:
-                unmarked = replace(head, conflict_id="")
-                plan.change(memory, unmarked, EventKind.UPDATED, reason="the suspicion is moot")
+        for memory in marked:
+            unmarked = without_suspicion(memory.head.record, conflict_id)
+            plan.change(memory, unmarked, EventKind.UPDATED, reason="the suspicion is moot")
         await self._committer.commit(plan)
+
+
+def _whole_revisions(ids: builtins.list[tuple[str, int]], limit: int) -> builtins.list[tuple[str, int]]:
+    """Return a scanned page without its last revision, where the limit may have cut that in two."""
+    whole = [pair for pair in ids if pair[1] > ids[-1][1]] if len(ids) == limit else ids
+    return whole or ids
+
+
+def without_suspicion(head: Head, conflict_id: str) -> Head:
+    """Return a memory's head without one of its suspicions."""
+    return suspected_head(head, tuple(other for other in head.suspicions if other != conflict_id))
 
 
 def _speakers(head: Head) -> tuple[str, ...]:
@@ -219,6 +246,12 @@ class _Case:
     conflict: Stored[Conflict]
     memories: Mapping[str, StoredMemory]
     subjects: Mapping[str, Stored[SubjectRecord]]
+
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether every side is still live."""
+        live = {memory_id for memory_id, m in self.memories.items() if m.head.record.state.is_live}
+        return live.issuperset(side.memory_id for side in self.conflict.record.sides)
 
     def head(self, memory_id: str) -> Head:
         """Return the head of a side."""
@@ -314,8 +347,7 @@ class _Ruling:
         head = stored.head.record
         subject = subjects.get(head.subject_key)
         after = settled_head(head, subject) if subject is not None and head.state in _SETTLED else head
-        if after.conflict_id == self._case.conflict.record.id:
-            after = replace(after, conflict_id="")
+        after = without_suspicion(after, self._case.conflict.record.id)
         if memory_id == self._holder:
             moved = sum(len(change.moved) for change in changes.values())
             after = replace(after, last_version=after.last_version + moved)

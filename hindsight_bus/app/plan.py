@@ -193,8 +193,7 @@ class CommitPlan:
             replace(before.head, record=head), version or before.version, vector
         )
         self._known.append(before.version)
-        if before.head.record.conflict_id and not head.conflict_id:
-            suspicion = before.head.record.conflict_id
+        for suspicion in set(before.head.record.suspicions).difference(head.suspicions):
             self.due(DueItem(f"moot:{suspicion}", "moot", (suspicion,)))
         self.tell(kind, before.head, head, reason=reason, conflict_id=conflict_id)
         moved = event_kind(before.head.record.state, head.state)
@@ -358,6 +357,8 @@ class CommitPlan:
         """Return the plan's conflict with the times it has after the commit."""
         if self.conflict is None:
             return None
+        if known is not None and known.record.id != self.conflict.id:
+            known = None
         if known is not None and known.record == self.conflict:
             return known
         revision, time_ms = committed.position.revision, committed.time_ms
@@ -372,23 +373,25 @@ def settled_head(head: Head, subject: SubjectChange) -> Head:
     standing = record.standings.get(head.memory_id)
     if standing is None:
         by = subject.change.superseded.get(head.memory_id, "")
-        return replace(head, state=MemoryState.SUPERSEDED, superseded_by=by, conflict_id="")
-    return replace(
+        gone = replace(head, state=MemoryState.SUPERSEDED, superseded_by=by)
+        return suspected_head(gone, ())
+    settled = replace(
         head,
         state=standing.state,
         effective_confidence=evidence_of(live),
         claims=_with_new_claims(head.claims, live),
-        conflict_id=_conflict_id(head, standing.state, record),
+        conflict_id=record.conflict_id,
         superseded_by="",
         agents=tuple(sorted({claim.agent for claim in live})),
     )
+    return suspected_head(settled, head.suspicions if standing.state.is_live else ())
 
 
-def _conflict_id(head: Head, state: MemoryState, record: SubjectRecord) -> str:
-    """Return the conflict to show: the subject's while contested, else the suspicion that the memory is under."""
-    if state is MemoryState.CONTESTED:
-        return record.conflict_id
-    return "" if head.state is MemoryState.CONTESTED else head.conflict_id
+def suspected_head(head: Head, suspicions: tuple[str, ...]) -> Head:
+    """Return a memory's head under these suspicions; the conflict of its subject is shown before any of them."""
+    is_contested = head.state is MemoryState.CONTESTED
+    shown = head.conflict_id if is_contested else next(iter(suspicions), "")
+    return replace(head, suspicions=suspicions, conflict_id=shown)
 
 
 def _with_new_claims(made: tuple[Claim, ...], live: Iterable[Claim]) -> tuple[Claim, ...]:

@@ -171,11 +171,14 @@ class Head:
     claims: tuple[Claim, ...] = ()
     """Every claim made for it, those replaced or covered since included; newest last, at most 64."""
     conflict_id: str = ""
+    """The conflict to show: its subject's while it is contested, else the oldest suspicion."""
     superseded_by: str = ""
     """Id of the memory that replaced it."""
     purge_time_ms: int = 0
     agents: tuple[str, ...] = ()
     """Agents that claim it (its writer, where it has no claims), sorted."""
+    suspicions: tuple[str, ...] = ()
+    """Ids of the open suspicions that it is a side of, oldest first; none unless it is live."""
 
 
 @dataclass(frozen=True, slots=True)
