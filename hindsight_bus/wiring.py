@@ -138,7 +138,7 @@ async def assemble(
         changer=changer,
         reader=Reader(reader, tails, served),
         searcher=Searcher(reader, views, policies, embedder, served),
-        watcher=Watcher(reader, tails),
+        watcher=Watcher(reader, tails, served),
         conflicts=conflicts,
         namespaces=Namespaces(reader, committer, policies, views, embedder.profile),
         node=node,

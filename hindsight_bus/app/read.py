@@ -61,8 +61,7 @@ class Reader:
         found = await self._reader.memory(name.namespace, name.id, record.record.profile, version)
         if found is None:
             raise NotFound(f"{name} version {version}" if version else str(name))
-        if caller.agent:
-            self._served.note(caller.agent, [found.memory])
+        self._served.note(caller.agent, [found.memory])
         return found.memory, positions
 
     async def list(
@@ -90,8 +89,7 @@ class Reader:
             taken = _whole_revisions(matching, limit - len(found))
             found += taken
             after = taken[-1].head.create_revision if len(taken) < len(matching) else ids[-1][1]
-        if caller.agent:
-            self._served.note(caller.agent, [m.memory for m in found])
+        self._served.note(caller.agent, [m.memory for m in found])
         revisions = [m.head.create_revision for m in found]
         return Page([m.memory for m in found], revisions, after if record is not None else 0, positions)
 

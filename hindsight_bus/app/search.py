@@ -96,8 +96,7 @@ class Searcher:
         found = await asyncio.gather(*(self._in_view(view, request, vector) for view in views))
         best = _merge([item for items in found for item in items], request.top_k + _OVERFETCH)
         hits = await self._read_back(best, request)
-        if caller.agent:
-            self._served.note(caller.agent, [hit.memory for hit in hits])
+        self._served.note(caller.agent, [hit.memory for hit in hits])
         return SearchAnswer(hits, positions, dense_skipped)
 
     # -- where to look

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from functools import lru_cache
 
 import structlog
 
@@ -31,10 +32,14 @@ class ServedNotes:
         self._count = 0
 
     def note(self, agent: str, memories: Iterable[Memory]) -> None:
-        """Remember that an agent was served these memories."""
+        """Remember that an agent was served these memories; a caller without a name leaves no note."""
+        if not agent:
+            return
         for memory in memories:
-            if memory.version.type.has_claims and self._count < _MAX_NOTES:
-                self._notes.setdefault((agent, memory.namespace), set()).add(_fingerprint(memory))
+            version = memory.version
+            if version.type.has_claims and self._count < _MAX_NOTES:
+                fingerprint = _fingerprint(version.text, version.value)
+                self._notes.setdefault((agent, memory.namespace), set()).add(fingerprint)
                 self._count += 1
 
     async def repeats(self, agent: str, namespace: Namespace, statement: str) -> bool:
@@ -65,5 +70,7 @@ class ServedNotes:
         )
 
 
-def _fingerprint(memory: Memory) -> str:
-    return digest(statement_key(memory.version.text, memory.version.value))
+@lru_cache(maxsize=4096)
+def _fingerprint(text: str, value: str) -> str:
+    """Cached, since one event is heard by many."""
+    return digest(statement_key(text, value))

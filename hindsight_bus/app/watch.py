@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.pulse import Pulse
 from hindsight_bus.app.records import RecordReader, StoredMemory
+from hindsight_bus.app.served import ServedNotes
 from hindsight_bus.app.tail import LogCommit, Tails, read_commits
 from hindsight_bus.domain.errors import LogDiverged
 from hindsight_bus.domain.events import Entry, Event, EventKind
@@ -138,10 +139,15 @@ class Watcher:
     """Serves subscriptions."""
 
     def __init__(
-        self, reader: RecordReader, tails: Tails, checkpoint_seconds: float = _CHECKPOINT_SECONDS
+        self,
+        reader: RecordReader,
+        tails: Tails,
+        served: ServedNotes,
+        checkpoint_seconds: float = _CHECKPOINT_SECONDS,
     ) -> None:
         self._reader = reader
         self._tails = tails
+        self._served = served
         self._checkpoint_seconds = checkpoint_seconds
 
     async def subscribe(self, caller: Caller, request: WatchRequest) -> AsyncGenerator[Message, None]:
@@ -155,13 +161,19 @@ class Watcher:
             yield await subscription.open(stack)
             if isinstance(request.start, Snapshot):
                 async for part in subscription.snapshot():
+                    self._served.note(caller.agent, part.memories)
                     yield part
                 yield Progress(subscription.positions())
             while True:
                 async for _ in subscription.fresh():
-                    yield subscription.take_batch()
+                    yield self._noted(caller.agent, subscription.take_batch())
                 if not await subscription.news_within(self._checkpoint_seconds):
                     yield Progress(subscription.positions())
+
+    def _noted(self, agent: str, batch: Batch) -> Batch:
+        """Remember that an agent hears what others said."""
+        self._served.note(agent, (heard.memory for heard in batch.events if heard.event.agent != agent))
+        return batch
 
 
 class _Subscription:

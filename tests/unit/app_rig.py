@@ -99,7 +99,7 @@ class Node:
         self.worker = DueWorker(self.store, self.clock, self.handlers)
         self.reader = Reader(self.records, self.tails, self.served)
         self.searcher = Searcher(self.records, self.views, self.policies, self.embedder, self.served)
-        self.watcher = Watcher(self.records, self.tails, checkpoint_seconds)
+        self.watcher = Watcher(self.records, self.tails, self.served, checkpoint_seconds)
         self.namespaces = Namespaces(
             self.records, self.committer, self.policies, self.views, self.embedder.profile
         )
