@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.faults, pytest.mark.e2e]
 NAMESPACE = "user:zhangsan:events"
 SLOW = 20
 """Subscribers that read one message and then no more."""
-EVENTS = 1_500
+EVENTS = 1_000
 TEXT_BYTES = 1_000
 AT_ONCE = 10
 METADATA = (("hbus-agent", "reader"),)
