@@ -448,7 +448,7 @@ class NamespaceView(Protocol):
         ...
 
     def has_pending_vectors(self, revision: int) -> bool:
-        """Tell whether a live memory last changed at or before ``revision`` has no vector yet."""
+        """Tell whether a live memory made at or before ``revision`` has no vector yet."""
         ...
 
     def stats(self) -> ViewStats:

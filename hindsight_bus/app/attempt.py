@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Generic, TypeVar
 
 from hindsight_bus.app.commit import Committer
@@ -86,23 +86,27 @@ class WriteAttempt(ABC, Generic[Target]):
     def _enter_namespace(self, stored: Stored[NamespaceRecord] | None) -> str:
         """Return the namespace's profile, making the namespace if need be."""
         vector = self.draft.vector
-        if stored is None:
-            profile = self.judged.policy.embedding_profile or self._embedder.profile
-            dimension = external_dimension(profile) or self._embedder.dimension
-            record = NamespaceRecord(self.namespace, profile, dimension)
+        record = stored.record if stored is not None else self._new_namespace()
+        if vector is not None and not record.dimension:
+            record = replace(record, dimension=len(vector))
+        if stored is None or record != stored.record:
             ref = Ref(NamespaceRecord, (self.namespace.id,))
-            self.plan.expect(ref, 0)
+            self.plan.expect(ref, stored.revision if stored is not None else 0)
             self.plan.put(ref, record)
-        else:
-            record = stored.record
         if vector is None and record.profile != self._embedder.profile:
             raise ProfileMismatch(str(self.namespace), record.profile, self._embedder.profile)
-        if vector is not None and record.dimension and len(vector) != record.dimension:
+        if vector is not None and len(vector) != record.dimension:
             problem = (
                 f"has {len(vector)} dimensions, {self.namespace} ({record.profile}) has {record.dimension}"
             )
             raise InvalidField("memory.vector", problem)
         return record.profile
+
+    def _new_namespace(self) -> NamespaceRecord:
+        profile = self.judged.policy.embedding_profile or self._embedder.profile
+        return NamespaceRecord(
+            self.namespace, profile, external_dimension(profile) or self._embedder.dimension
+        )
 
     # -- pieces
 

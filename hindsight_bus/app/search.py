@@ -127,7 +127,7 @@ class Searcher:
     ) -> tuple[Vectors | None, bool]:
         if request.vector is not None:
             for view in views:
-                _check_dimension(view.record, len(request.vector))
+                _check_dimension(view, len(request.vector))
             return request.vector, False
         if not request.query or not views:
             return None, False
@@ -147,7 +147,7 @@ class Searcher:
     ) -> list[_Found]:
         namespace = view.record.namespace
         policy = self._policies.in_force(namespace)
-        fits = vector is not None and view.record.dimension in (0, len(vector))
+        fits = vector is not None and view.dimension in (0, len(vector))
         query = ViewQuery(
             text=request.query,
             vector=vector if fits else None,
@@ -212,12 +212,11 @@ class Searcher:
         return tuple(m.memory for m in stored if m is not None)
 
 
-def _check_dimension(record: NamespaceRecord, dimension: int) -> None:
-    if record.dimension and record.dimension != dimension:
-        raise InvalidField(
-            "vector",
-            f"has {dimension} dimensions, {record.namespace} ({record.profile}) has {record.dimension}",
-        )
+def _check_dimension(view: LoadedView, dimension: int) -> None:
+    if view.dimension not in (0, dimension):
+        record = view.record
+        problem = f"has {dimension} dimensions, {record.namespace} ({record.profile}) has {view.dimension}"
+        raise InvalidField("vector", problem)
 
 
 def _merge(found: Iterable[_Found], limit: int) -> list[_Found]:

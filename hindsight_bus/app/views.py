@@ -103,6 +103,11 @@ class LoadedView:
         self.jobs: list[tuple[Callable[[NamespaceView], Any], asyncio.Future[Any]]] = []
         self.visitor: asyncio.Task[None] | None = None
 
+    @property
+    def dimension(self) -> int:
+        """Dimension of the namespace's vectors; 0 while unknown."""
+        return self.record.dimension or self.view.dimension
+
     def visit(
         self,
         events: Sequence[tuple[LogCommit, Event]],
@@ -163,6 +168,7 @@ class Views:
 
     async def search(self, view: LoadedView, query: ViewQuery) -> list[Candidate]:
         """Answer a query from everything that this node knows by now."""
+        view = await self._current(view)
         future: asyncio.Future[list[Candidate]] = asyncio.get_running_loop().create_future()
         view.queries.append((query, future))
         self._visit(view)
@@ -170,10 +176,18 @@ class Views:
 
     async def ask(self, view: LoadedView, job: Callable[[NamespaceView], T]) -> T:
         """Run a job on the view, after everything that this node knows by now has been applied."""
+        view = await self._current(view)
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         view.jobs.append((job, future))
         self._visit(view)
         return await future
+
+    async def _current(self, view: LoadedView) -> LoadedView:
+        """Return the view, or the one in its place where it was dropped while its reader waited for something."""
+        namespace, current = view.record.namespace, view
+        while self._loaded.get(namespace.id) is not current:
+            current = await self.open(namespace) or current
+        return current
 
     def position(self, view: LoadedView) -> Position:
         """Return how far a visit that starts now sees."""
@@ -233,8 +247,8 @@ class Views:
         if partition not in self._listening:
             self._listening.add(partition)
             tail.listen(lambda commits: self._on_commits(partition, commits))
-        self._tails.want_vectors(namespace.id, stored.record.profile)
         while True:
+            self._tails.want_vectors(namespace.id, stored.record.profile)
             start, epoch = await tail.follow(), tail.epoch
             loaded = LoadedView(stored.record, partition, self._new_view())
             async for rows in self._rows(namespace, stored.record.profile):

@@ -111,8 +111,8 @@ class View:
         return self._known.chosen
 
     def has_pending_vectors(self, revision: int) -> bool:
-        """Tell whether a live memory last changed at or before ``revision`` has no vector yet; O(n)."""
-        return bool((self._pending() & (self._columns["revision"][: len(self._rows)] <= revision)).any())
+        """Tell whether a live memory made at or before ``revision`` has no vector yet; O(n)."""
+        return bool((self._pending() & (self._columns["create_revision"][: len(self._rows)] <= revision)).any())
 
     def stats(self) -> ViewStats:
         """Count rows; O(n)."""
