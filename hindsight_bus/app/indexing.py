@@ -62,36 +62,41 @@ class Indexer:
         await self._reader.store.finish_due(stale)
         if not todo:
             return
-        values = await self._embedder.embed_passages([memory.version.text for _, memory in todo])
+        values = await self._embedder.embed_passages([memory.version.text for _, (memory, _) in todo])
         await asyncio.gather(*(self._store(i, v) for (i, _), v in zip(todo, values, strict=True)))
 
-    async def _find(self, item: TakenItem) -> StoredMemory | None:
-        """Return the memory if it still has that version and no vector."""
+    async def _find(self, item: TakenItem) -> tuple[StoredMemory, Stored[NamespaceRecord]] | None:
+        """Return the memory, if it still has that version and no vector, and its namespace."""
         memory_id, number = str(item.item.payload[0]), int(item.item.payload[1])
         memory = (await self._reader.memories(item.partition, [memory_id], self._embedder.profile))[0]
         if memory is None or memory.vector is not None or memory.version.number != number:
             return None
         namespace = await self._reader.namespace(memory.head.record.namespace)
-        if namespace is not None and namespace.record.profile != self._embedder.profile:
+        if namespace is None:
+            return None
+        if namespace.record.profile != self._embedder.profile:
             name = str(namespace.record.namespace)
             raise ProfileMismatch(name, namespace.record.profile, self._embedder.profile)
-        return memory
+        return memory, namespace
 
     async def _store(self, item: TakenItem, values: Vectors) -> None:
         """Commit a vector; the memory may have changed its state since, and with a new version has no use for it."""
 
         async def attempt() -> None:
-            memory = await self._find(item)
-            if memory is None:
+            found = await self._find(item)
+            if found is None:
                 await self._reader.store.finish_due([item])
             else:
-                await self._commit(item, memory, values)
+                await self._commit(item, *found, values)
 
         await self._committer.attempt(attempt)
 
-    async def _commit(self, item: TakenItem, memory: StoredMemory, values: Vectors) -> None:
+    async def _commit(
+        self, item: TakenItem, memory: StoredMemory, namespace: Stored[NamespaceRecord], values: Vectors
+    ) -> None:
         head, version = memory.head.record, memory.version
         plan = CommitPlan(item.partition, head.namespace, "")
+        _learn_dimension(plan, namespace, len(values))
         plan.expect(Ref(Head, (head.memory_id,)), memory.head.revision)
         plan.finish(item)
         plan.memories[head.memory_id] = memory
@@ -99,6 +104,18 @@ class Indexer:
         if version.type in _SUSPECTED_TYPES:
             plan.due(DueItem(f"suspect:{head.memory_id}:{version.number}", "suspect", item.item.payload))
         await self._committer.commit(plan)
+
+
+def _learn_dimension(plan: CommitPlan, namespace: Stored[NamespaceRecord], dimension: int) -> None:
+    """Note the dimension of a namespace's first vector; refuse one of another dimension, which no view could hold."""
+    record = namespace.record
+    if record.dimension not in (0, dimension):
+        expected, actual = f"{record.profile} ({record.dimension})", f"{record.profile} ({dimension})"
+        raise ProfileMismatch(str(record.namespace), expected, actual)
+    if not record.dimension:
+        ref = Ref(NamespaceRecord, (record.namespace.id,))
+        plan.expect(ref, namespace.revision)
+        plan.put(ref, replace(record, dimension=dimension))
 
 
 class Suspector:

@@ -198,3 +198,19 @@ async def test_a_question_of_the_wrong_dimension_is_refused_also_before_the_dime
     with pytest.raises(InvalidField, match="vector"):
         await node.search("tables", vector=np.ones(4, dtype=np.float32) / 2)
     assert [memory.version.text for memory in await node.search("tables", vector=vector)] == ["tables"]
+
+
+async def test_the_first_vector_fixes_the_dimension() -> None:
+    """Whether a caller or the embedder gave it; what does not fit stays without one, and harms no view."""
+    node = Node(embedder=FakeEmbedder(dimension=8))
+    node.embedder.dimension = 0  # a remote model before its first answer
+    await node.write("tables")
+    node.embedder.dimension = 8
+    await node.work()
+    with pytest.raises(InvalidField, match="8"):
+        await node.write("bars", agent="orders", vector=np.ones(4, dtype=np.float32) / 2)
+    node.embedder.dimension = 4
+    misfit = stored(await node.write("pies", agent="sales", subject=""))
+    await node.work()
+    assert (await node.get(misfit)).vector_pending
+    assert {memory.version.text for memory in await node.search()} == {"tables", "pies"}
