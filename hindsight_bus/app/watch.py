@@ -9,19 +9,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.pulse import Pulse
 from hindsight_bus.app.records import RecordReader, StoredMemory
+from hindsight_bus.app.selection import Selection, WatchEvent
 from hindsight_bus.app.served import ServedNotes
 from hindsight_bus.app.tail import LogCommit, Tails, read_commits
 from hindsight_bus.domain.errors import LogDiverged
-from hindsight_bus.domain.events import Entry, Event, EventKind
-from hindsight_bus.domain.memory import Head, Memory, MemoryState, MemoryType, Version
+from hindsight_bus.domain.memory import Memory
 from hindsight_bus.domain.names import Namespace, Pattern
 from hindsight_bus.domain.position import Position, Positions
-from hindsight_bus.domain.query import Filter
+from hindsight_bus.domain.query import EventFilter, Filter
 from hindsight_bus.domain.records import NamespaceRecord
 
 MAX_EVENTS = 200
@@ -53,53 +53,12 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class EventFilter:
-    """Conditions on events. A memory that matches before or after the event will do."""
-
-    types: frozenset[MemoryType] = frozenset()
-    tags: frozenset[str] = frozenset()
-    min_confidence: float = 0.0
-    kinds: frozenset[EventKind] = frozenset()
-    """Empty: all but INDEXED."""
-    subject_prefix: str = ""
-    not_my_own: bool = False
-
-    def wants(self, event: Event, agent: str) -> bool:
-        """Tell whether kind and author of an event are wanted."""
-        if self.not_my_own and agent and event.agent == agent:
-            return False
-        return event.kind in self.kinds if self.kinds else event.kind is not EventKind.INDEXED
-
-    def matches(self, version: Version | None, confidence: float) -> bool:
-        """Tell whether a memory in one of its versions matches."""
-        return (
-            version is not None
-            and (not self.types or version.type in self.types)
-            and self.tags.issubset(version.tags)
-            and confidence >= self.min_confidence
-            and version.subject.startswith(self.subject_prefix)
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class WatchRequest:
     """One subscription."""
 
     patterns: tuple[Pattern, ...]
     filter: EventFilter
     start: Now | Beginning | AfterTokens | Snapshot
-
-
-@dataclass(slots=True, eq=False)
-class WatchEvent:
-    """An event with the memory as it was then; one object for all subscribers."""
-
-    event: Event
-    entry: Entry = field(repr=False)
-    index: int
-    memory: Memory
-    wire: object | None = None
-    """What the transport has made of it: encoded once, sent to many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,11 +141,9 @@ class _Subscription:
     def __init__(self, reader: RecordReader, tails: Tails, agent: str, request: WatchRequest) -> None:
         self._reader = reader
         self._tails = tails
-        self._agent = agent
         self._request = request
-        total = reader.store.partitions
-        self._partitions = sorted({p for pattern in request.patterns for p in pattern.partitions(total)})
-        self._matching: dict[str, bool] = {}
+        self._selection = Selection(request.patterns, request.filter, agent)
+        self._partitions = self._selection.partitions(reader.store.partitions)
         self._cursors: dict[int, Position] = {}
         self._epochs: dict[int, int] = {}
         self._pulse = Pulse()
@@ -225,7 +182,7 @@ class _Subscription:
 
     def _listener(self) -> Callable[[Sequence[LogCommit]], None]:
         def on_commits(commits: Sequence[LogCommit]) -> None:
-            if not commits or any(self._concerns(e.namespace) for c in commits for e in c.entry.events):
+            if not commits or any(map(self._selection.touches, commits)):
                 self._pulse.fire()
 
         return on_commits
@@ -250,7 +207,7 @@ class _Subscription:
             partition, NamespaceRecord, [(namespace_id,) for namespace_id in ids]
         )
         records = [s.record for s in stored if s is not None]
-        return [(r.namespace, r.profile) for r in records if self._concerns(r.namespace)]
+        return [(r.namespace, r.profile) for r in records if self._selection.concerns(r.namespace)]
 
     def _in_snapshot(self, stored: StoredMemory) -> bool:
         head = stored.head.record
@@ -307,7 +264,7 @@ class _Subscription:
             commits = await read_commits(self._reader.store, cursor, MAX_EVENTS, _no_vectors)
         size = 0
         for commit in commits:
-            found = self._events(commit)
+            found = self._selection.events(commit)
             size += commit.size_bytes() if found else 0
             if self._batch and (len(self._batch) + len(found) > MAX_EVENTS or size > _MAX_BATCH_BYTES):
                 break
@@ -315,63 +272,6 @@ class _Subscription:
             self._cursors[partition] = commit.position
         return bool(commits)
 
-    def _events(self, commit: LogCommit) -> list[WatchEvent]:
-        return [
-            watch_event(commit, index)
-            for index, event in enumerate(commit.entry.events)
-            if self._concerns(event.namespace) and self._wants(commit, event)
-        ]
-
-    def _concerns(self, namespace: Namespace) -> bool:
-        known = self._matching.get(namespace.id)
-        if known is None:
-            known = any(pattern.matches(namespace) for pattern in self._request.patterns)
-            if len(self._matching) < 10_000:
-                self._matching[namespace.id] = known
-        return known
-
-    def _wants(self, commit: LogCommit, event: Event) -> bool:
-        filter = self._request.filter
-        if not filter.wants(event, self._agent):
-            return False
-        after = commit.versions.get((event.memory_id, event.version))
-        before = commit.versions.get((event.memory_id, event.version_before))
-        return filter.matches(after, event.confidence_after) or filter.matches(
-            before, event.confidence_before
-        )
-
 
 def _no_vectors(namespace_id: str) -> None:
     return None
-
-
-def watch_event(commit: LogCommit, index: int) -> WatchEvent:
-    """Return an event with the memory as it was then; made once a commit."""
-    made = commit.rendered.get(index)
-    if not isinstance(made, WatchEvent):
-        event = commit.entry.events[index]
-        made = WatchEvent(event, commit.entry, index, _memory_then(commit, event))
-        commit.rendered[index] = made
-    return made
-
-
-def _memory_then(commit: LogCommit, event: Event) -> Memory:
-    entry = commit.entry
-    version = commit.versions.get((event.memory_id, event.version))
-    if version is None:
-        version = Version(event.namespace, event.memory_id, event.version, event.type, text="")
-    head = Head(
-        namespace=event.namespace,
-        memory_id=event.memory_id,
-        type=event.type,
-        state=event.after,
-        version=event.version,
-        last_version=event.version,
-        effective_confidence=event.confidence_after,
-        subject_key=event.subject_key,
-        conflict_id=event.conflict_id if event.after is MemoryState.CONTESTED else "",
-        superseded_by=event.superseded_by,
-        agents=event.agents,
-    )
-    created = event.create_time_ms or entry.time_ms
-    return Memory(head, version, created, entry.time_ms, entry.revision)

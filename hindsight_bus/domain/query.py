@@ -1,10 +1,11 @@
-"""Conditions on memories, shared by search, list and subscribe."""
+"""Conditions on memories, shared by search, list, subscribe and consume."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from hindsight_bus.domain.events import Event, EventKind
 from hindsight_bus.domain.memory import MemoryState, MemoryType, Version
 
 LIVE_STATES = frozenset({MemoryState.ACTIVE, MemoryState.CONTESTED})
@@ -72,3 +73,32 @@ class Filter:
 
 
 _DEFAULT = Filter()
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """Conditions on events. A memory that matches before or after the event will do."""
+
+    types: frozenset[MemoryType] = frozenset()
+    tags: frozenset[str] = frozenset()
+    min_confidence: float = 0.0
+    kinds: frozenset[EventKind] = frozenset()
+    """Empty: all but INDEXED."""
+    subject_prefix: str = ""
+    not_my_own: bool = False
+
+    def wants(self, event: Event, agent: str) -> bool:
+        """Tell whether kind and author of an event are wanted."""
+        if self.not_my_own and agent and event.agent == agent:
+            return False
+        return event.kind in self.kinds if self.kinds else event.kind is not EventKind.INDEXED
+
+    def matches(self, version: Version | None, confidence: float) -> bool:
+        """Tell whether a memory in one of its versions matches."""
+        return (
+            version is not None
+            and (not self.types or version.type in self.types)
+            and self.tags.issubset(version.tags)
+            and confidence >= self.min_confidence
+            and version.subject.startswith(self.subject_prefix)
+        )

@@ -18,8 +18,8 @@ from hbus.errors import Refused
 from hbus.v1.bus_service_pb2 import SubscribeRequest
 from hbus.v1.bus_service_pb2_grpc import BusServiceStub
 from hbus.v1.event_pb2 import Event
+from hindsight_bus.app.selection import WatchEvent
 from hindsight_bus.app.tail import LogCommit
-from hindsight_bus.app.watch import WatchEvent
 from hindsight_bus.server import Server
 from hindsight_bus.settings import Settings
 from hindsight_bus.wiring import build

@@ -31,12 +31,12 @@ from hindsight_bus.app.search import Searcher, SearchRequest
 from hindsight_bus.app.served import ServedNotes
 from hindsight_bus.app.tail import Tails
 from hindsight_bus.app.views import Views
-from hindsight_bus.app.watch import Beginning, EventFilter, Watcher, WatchRequest
+from hindsight_bus.app.watch import Beginning, Watcher, WatchRequest
 from hindsight_bus.app.work import DueWorker
 from hindsight_bus.app.write import Writer
 from hindsight_bus.domain.memory import Memory, MemoryState, MemoryType
 from hindsight_bus.domain.names import Namespace, Pattern, ResourceName
-from hindsight_bus.domain.query import Filter
+from hindsight_bus.domain.query import EventFilter, Filter
 from hindsight_bus.domain.records import Conflict, ConflictState, ResolutionAction
 from hindsight_bus.ports import Ids, MemoryLog, Stored
 

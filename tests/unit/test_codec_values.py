@@ -22,6 +22,7 @@ from hindsight_bus.app.namespaces import Stats
 from hindsight_bus.app.outcome import Outcome
 from hindsight_bus.app.read import Page, PastVersion
 from hindsight_bus.app.search import Hit, SearchAnswer, SearchRequest
+from hindsight_bus.app.selection import WatchEvent
 from hindsight_bus.domain.errors import SubjectFull
 from hindsight_bus.domain.events import Entry, Event, EventKind
 from hindsight_bus.domain.memory import (
@@ -40,7 +41,7 @@ from hindsight_bus.domain.memory import (
 from hindsight_bus.domain.names import Namespace, Pattern, ResourceName
 from hindsight_bus.domain.policy import ConflictPolicy, Policy, PolicyRecord, RankingWeights
 from hindsight_bus.domain.position import Position, Positions
-from hindsight_bus.domain.query import Filter
+from hindsight_bus.domain.query import EventFilter, Filter
 from hindsight_bus.domain.records import (
     Conflict,
     ConflictSide,
@@ -304,7 +305,7 @@ async def test_subscription_starts(services: Services, start: dict[str, Any], ex
     assert [message async for message in services.bus.Subscribe(request)] == []
     [wanted] = services.app.arguments
     assert wanted.patterns == (Pattern("default", "user", "*", "facts"),)
-    assert wanted.filter == watch.EventFilter(
+    assert wanted.filter == EventFilter(
         kinds=frozenset({EventKind.INDEXED}), not_my_own=True, min_confidence=0.5
     )
     if isinstance(expected, watch.AfterTokens):
@@ -533,7 +534,7 @@ async def test_versions_tell_what_happened(services: Services) -> None:
     }
 
 
-def watched(index: int) -> watch.WatchEvent:
+def watched(index: int) -> WatchEvent:
     event = Event(
         EventKind.CONTESTED,
         FACTS,
@@ -548,9 +549,7 @@ def watched(index: int) -> watch.WatchEvent:
         reason="close",
         conflict_id=ID,
     )
-    return watch.WatchEvent(
-        event, Entry(3, 42, 9, TIME_MS, (event,)), index, memory(text=f"text {index} " * 20)
-    )
+    return WatchEvent(event, Entry(3, 42, 9, TIME_MS, (event,)), index, memory(text=f"text {index} " * 20))
 
 
 async def test_events_arrive_whole_and_in_order(services: Services) -> None:

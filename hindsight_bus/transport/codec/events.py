@@ -7,10 +7,12 @@ from hbus.v1.conflict_pb2 import Conflict
 from hbus.v1.event_pb2 import Event
 from hbus.v1.event_pb2 import EventKind as WireKind
 from hindsight_bus.app import watch
+from hindsight_bus.app.selection import WatchEvent
 from hindsight_bus.domain.errors import InvalidField
 from hindsight_bus.domain.events import EventKind
 from hindsight_bus.domain.memory import MemoryType
 from hindsight_bus.domain.names import conflict_name
+from hindsight_bus.domain.query import EventFilter
 from hindsight_bus.transport.codec import fields
 from hindsight_bus.transport.codec.memories import encode_memory, timestamp
 from hindsight_bus.transport.codec.queries import decode_tokens, encode_token, filter_lines
@@ -27,8 +29,8 @@ def decode_watch(request: pb.SubscribeRequest, tenant: str) -> watch.WatchReques
     )
 
 
-def _decode_filter(message: pb.EventFilter) -> watch.EventFilter:
-    return watch.EventFilter(
+def _decode_filter(message: pb.EventFilter) -> EventFilter:
+    return EventFilter(
         types=fields.members(message.types, MemoryType, "filter.types"),
         tags=filter_lines(message.tags, "filter.tags"),
         min_confidence=fields.share(message.min_confidence, "filter.min_confidence"),
@@ -85,14 +87,14 @@ def _encode_batch(batch: watch.Batch, tenant: str) -> bytes:
     return _EVENTS_TAG + _varint(len(body)) + body
 
 
-def _encoded_event(event: watch.WatchEvent) -> bytes:
+def _encoded_event(event: WatchEvent) -> bytes:
     """Return a serialised ``EventBatch`` that holds this event alone."""
     if not isinstance(event.wire, bytes):
         event.wire = pb.EventBatch(events=[_encode_event(event)]).SerializeToString()
     return event.wire
 
 
-def _encode_event(watched: watch.WatchEvent) -> Event:
+def _encode_event(watched: WatchEvent) -> Event:
     event, entry = watched.event, watched.entry
     encoded = Event(
         kind=fields.number(event.kind),

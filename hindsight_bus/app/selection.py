@@ -1,0 +1,102 @@
+"""Which events of the log somebody asked for, and the memory as it was at each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hindsight_bus.app.tail import LogCommit
+from hindsight_bus.domain.events import Entry, Event
+from hindsight_bus.domain.memory import Head, Memory, MemoryState, Version
+from hindsight_bus.domain.names import Namespace, Pattern
+from hindsight_bus.domain.query import EventFilter
+
+_MAX_KNOWN = 10_000
+
+
+@dataclass(slots=True, eq=False)
+class WatchEvent:
+    """An event with the memory as it was then; one object for all subscribers."""
+
+    event: Event
+    entry: Entry = field(repr=False)
+    index: int
+    memory: Memory
+    wire: object | None = None
+    """What the transport has made of it: encoded once, sent to many."""
+
+
+class Selection:
+    """The events that some patterns and a filter choose, as seen by one agent."""
+
+    def __init__(self, patterns: Sequence[Pattern], filter: EventFilter, agent: str = "") -> None:
+        self._patterns = patterns
+        self._filter = filter
+        self._agent = agent
+        self._concerned: dict[str, bool] = {}
+
+    def partitions(self, total: int) -> list[int]:
+        """Return the partitions, of ``total``, in which a matching event can lie."""
+        return sorted({p for pattern in self._patterns for p in pattern.partitions(total)})
+
+    def concerns(self, namespace: Namespace) -> bool:
+        """Tell whether the namespace falls under a pattern."""
+        known = self._concerned.get(namespace.id)
+        if known is None:
+            known = any(pattern.matches(namespace) for pattern in self._patterns)
+            if len(self._concerned) < _MAX_KNOWN:
+                self._concerned[namespace.id] = known
+        return known
+
+    def touches(self, commit: LogCommit) -> bool:
+        """Tell whether an event of the commit falls under a pattern."""
+        return any(self.concerns(event.namespace) for event in commit.entry.events)
+
+    def events(self, commit: LogCommit) -> list[WatchEvent]:
+        """Return the events of a commit that are wanted."""
+        return [
+            watch_event(commit, index)
+            for index, event in enumerate(commit.entry.events)
+            if self.concerns(event.namespace) and self._wants(commit, event)
+        ]
+
+    def _wants(self, commit: LogCommit, event: Event) -> bool:
+        if not self._filter.wants(event, self._agent):
+            return False
+        after = commit.versions.get((event.memory_id, event.version))
+        before = commit.versions.get((event.memory_id, event.version_before))
+        return self._filter.matches(after, event.confidence_after) or self._filter.matches(
+            before, event.confidence_before
+        )
+
+
+def watch_event(commit: LogCommit, index: int) -> WatchEvent:
+    """Return an event with the memory as it was then; made once a commit."""
+    made = commit.rendered.get(index)
+    if not isinstance(made, WatchEvent):
+        event = commit.entry.events[index]
+        made = WatchEvent(event, commit.entry, index, _memory_then(commit, event))
+        commit.rendered[index] = made
+    return made
+
+
+def _memory_then(commit: LogCommit, event: Event) -> Memory:
+    entry = commit.entry
+    version = commit.versions.get((event.memory_id, event.version))
+    if version is None:
+        version = Version(event.namespace, event.memory_id, event.version, event.type, text="")
+    head = Head(
+        namespace=event.namespace,
+        memory_id=event.memory_id,
+        type=event.type,
+        state=event.after,
+        version=event.version,
+        last_version=event.version,
+        effective_confidence=event.confidence_after,
+        subject_key=event.subject_key,
+        conflict_id=event.conflict_id if event.after is MemoryState.CONTESTED else "",
+        superseded_by=event.superseded_by,
+        agents=event.agents,
+    )
+    created = event.create_time_ms or entry.time_ms
+    return Memory(head, version, created, entry.time_ms, entry.revision)
