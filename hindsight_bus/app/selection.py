@@ -61,13 +61,16 @@ class Selection:
         ]
 
     def _wants(self, commit: LogCommit, event: Event) -> bool:
-        if not self._filter.wants(event, self._agent):
-            return False
-        after = commit.versions.get((event.memory_id, event.version))
-        before = commit.versions.get((event.memory_id, event.version_before))
-        return self._filter.matches(after, event.confidence_after) or self._filter.matches(
-            before, event.confidence_before
+        return self._filter.wants(event, self._agent) and (
+            self._matches(commit, event, event.version, event.confidence_after)
+            or self._matches(commit, event, event.version_before, event.confidence_before)
         )
+
+    def _matches(self, commit: LogCommit, event: Event, number: int, confidence: float) -> bool:
+        version = commit.versions.get((event.memory_id, number))
+        if version is None:
+            return number > 0 and self._filter.may_have_matched(event.type, confidence)
+        return self._filter.matches(version, confidence)
 
 
 def watch_event(commit: LogCommit, index: int) -> WatchEvent:

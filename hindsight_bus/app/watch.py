@@ -249,7 +249,8 @@ class _Subscription:
         if self._seen == self._pulse.count:
             for partition in self._partitions:
                 tail = self._tails[partition]
-                if tail.epoch == self._epochs[partition]:
+                is_ahead = tail.position.revision > self._cursors[partition].revision
+                if is_ahead and tail.epoch == self._epochs[partition]:
                     self._cursors[partition] = tail.position
 
     async def _advance(self, partition: int) -> bool:

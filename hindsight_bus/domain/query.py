@@ -93,12 +93,15 @@ class EventFilter:
             return False
         return event.kind in self.kinds if self.kinds else event.kind is not EventKind.INDEXED
 
-    def matches(self, version: Version | None, confidence: float) -> bool:
+    def matches(self, version: Version, confidence: float) -> bool:
         """Tell whether a memory in one of its versions matches."""
         return (
-            version is not None
-            and (not self.types or version.type in self.types)
+            (not self.types or version.type in self.types)
             and self.tags.issubset(version.tags)
             and confidence >= self.min_confidence
             and version.subject.startswith(self.subject_prefix)
         )
+
+    def may_have_matched(self, type: MemoryType, confidence: float) -> bool:
+        """Tell whether a memory may have matched in a version that is purged: tags and subject are unknown by now."""
+        return (not self.types or type in self.types) and confidence >= self.min_confidence
