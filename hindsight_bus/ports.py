@@ -24,6 +24,7 @@ from hindsight_bus.domain.records import (
     NamespaceRecord,
     Receipt,
     SubjectRecord,
+    Usage,
 )
 from hindsight_bus.domain.suspicion import Closeness
 
@@ -36,6 +37,7 @@ Record = (
     | NamespaceRecord
     | Receipt
     | Fingerprint
+    | Usage
     | PolicyRecord
 )
 R = TypeVar("R", bound=Record, covariant=True)
@@ -50,7 +52,7 @@ class Ref:
 
     Key parts: Head (memory_id), Version (memory_id, number), Vector (memory_id, version, profile), SubjectRecord
     (namespace.id, key), Conflict (id), NamespaceRecord (namespace.id), Receipt (namespace.id, principal, request_id),
-    Fingerprint (namespace.id, digest), PolicyRecord (tenant, pattern text).
+    Fingerprint (namespace.id, digest), Usage (memory_id,), PolicyRecord (tenant, pattern text).
     """
 
     kind: type[Record]
@@ -80,6 +82,8 @@ def _key_of(record: Record) -> tuple[str | int, ...]:
             return record.namespace.id, record.principal, record.request_id
         case Fingerprint():
             return record.namespace.id, record.digest
+        case Usage():
+            return (record.memory_id,)
         case PolicyRecord():
             return record.pattern.tenant, str(record.pattern)
 
@@ -273,8 +277,11 @@ class MemoryLog(Protocol):
         """Drop entries with a revision below ``below``; remember revision and stamp of the newest one dropped."""
         ...
 
-    def wakeups(self) -> AsyncIterator[int]:
-        """Yield partitions that have news, soon after the commit; best effort, so poll as well."""
+    def wakeups(self) -> AsyncIterator[tuple[int, int]]:
+        """Yield (partition, revision) soon after a commit; revision 0: there may be news, nobody knows up to where.
+
+        Best effort, so poll as well.
+        """
         ...
 
     async def memory_ids(
@@ -355,6 +362,10 @@ class Row:
     """Agents that claim it, or that wrote it where it has no claims."""
     vector: bytes | None = None
     """float16, shape (d,), of the current version; None = pending."""
+    retrieved: int = 0
+    """How often it was given to an agent, as reported."""
+    used: int = 0
+    """How often an answer used it, as reported."""
 
 
 @dataclass(frozen=True, slots=True)

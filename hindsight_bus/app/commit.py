@@ -57,10 +57,12 @@ class Committer:
     async def commit(self, plan: CommitPlan) -> Committed:
         """Commit a plan; raise ``CommitRefused`` when a precondition fails."""
         commit = plan.build(self._store.now_ms(), self._ids.stamp())
-        committed = await self._store.commit(commit)
-        if commit.events:
-            self._tails[plan.partition].offer(plan.logged(commit, committed))
-        else:  # it has no entry, so no stamp: it is known from the newest one on
+        tail = self._tails[plan.partition]
+        with tail.committing():
+            committed = await self._store.commit(commit)
+            if commit.events:
+                tail.offer(plan.logged(commit, committed))
+        if not commit.events:  # it has no entry, so no stamp: it is known from the newest one on
             newest = (await self._store.ends(plan.partition)).newest
             committed = replace(committed, position=newest)
         if commit.due:

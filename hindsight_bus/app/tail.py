@@ -1,15 +1,18 @@
 """Following the log: one tail a partition feeds views and subscriptions of this node.
 
 A tail sleeps until somebody follows it. It learns of commits in three ways: this node's own ones are offered to it as
-soon as they are acknowledged, wake-ups tell of other nodes' ones, and a poll each second covers what both missed. The
-newest commits are kept decoded in a ring bounded by bytes; whoever falls behind it reads the log itself.
+soon as they are acknowledged, wake-ups tell of other nodes' ones, and a poll each second covers what both missed. Own
+commits mostly arrive without a read: a wake-up that names one waits a moment for its acknowledgement.
+
+The newest commits are kept decoded in a ring bounded by bytes; whoever falls behind it reads the log itself.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import structlog
@@ -23,6 +26,8 @@ from hindsight_bus.ports import Clock, Commit, Committed, MemoryLog, Record, Ref
 log = structlog.get_logger(__name__)
 
 POLL_SECONDS = 1.0
+_OWN_SECONDS = 0.002
+"""How long a wake-up waits for what this node is committing: its acknowledgement is on the way."""
 PAGE = 1000
 _ENTRY_BYTES = 600
 """Estimated size of a decoded event without its text."""
@@ -161,6 +166,9 @@ class PartitionTail:
         self._ring_bytes = 0
         self._ring_limit = ring_bytes
         self._news = asyncio.Event()
+        self._wanted = 0
+        self._committing = 0
+        self._early: dict[int, LogCommit] = {}
         self._lock = asyncio.Lock()
         self._listeners: list[Callable[[Sequence[LogCommit]], None]] = []
 
@@ -191,18 +199,33 @@ class PartitionTail:
             return None
         return [self._ring[r] for r in range(revision + 1, min(self.position.revision, revision + limit) + 1)]
 
-    def offer(self, commit: LogCommit) -> bool:
-        """Take a commit of this node, if it is the very next one; else it will be read from the log."""
+    @contextmanager
+    def committing(self) -> Iterator[None]:
+        """Tell that this node is committing here, and will offer the commit."""
+        self._committing += 1
+        try:
+            yield
+        finally:
+            self._committing -= 1
+
+    def offer(self, commit: LogCommit) -> None:
+        """Take a commit of this node once it is the very next one, or read it from the log like others' commits."""
         if not self.is_following or commit.revision <= self.position.revision:
-            return False
-        if commit.revision != self.position.revision + 1 or self._lock.locked():
-            self._news.set()
-            return False
-        if any(True for _ in _missing_refs(commit, self._profile_of)):
-            self._news.set()
-            return False
-        self._append([commit])
-        return True
+            return
+        if not any(True for _ in _missing_refs(commit, self._profile_of)):
+            self._early[commit.revision] = commit
+            self._take_early()
+        if commit.revision > self.position.revision:
+            self.wake(commit.revision)
+
+    def _take_early(self) -> None:
+        if self._lock.locked():
+            return  # whoever reads the log takes them afterwards
+        run: list[LogCommit] = []
+        while commit := self._early.pop(self.position.revision + len(run) + 1, None):
+            run.append(commit)
+        if run:
+            self._append(run)
 
     async def confirm(self, position: Position) -> None:
         """Raise ``LogDiverged`` unless the position, which the tail has reached, is of this log.
@@ -223,9 +246,11 @@ class PartitionTail:
         if stamp != position.stamp:
             raise LogDiverged(self.partition, self.position.revision)
 
-    def wake(self) -> None:
-        """Tell that there may be news."""
-        self._news.set()
+    def wake(self, revision: int = sys.maxsize) -> None:
+        """Tell that there are commits up to ``revision``, or that there may be some."""
+        if revision > self.position.revision:
+            self._wanted = max(self._wanted, revision)
+            self._news.set()
 
     async def run(self, clock: Clock) -> None:
         """Follow until cancelled."""
@@ -234,34 +259,40 @@ class PartitionTail:
                 async with asyncio.timeout(POLL_SECONDS):
                     await self._news.wait()
             except TimeoutError:
-                pass
+                self._wanted = sys.maxsize
             self._news.clear()
-            if not self.is_following:
+            if self._committing:
+                await clock.sleep(_OWN_SECONDS)
+            if not self.is_following or self.position.revision >= self._wanted:
                 continue
             try:
                 await self.catch_up()
             except StoreUnavailable as error:
                 log.warning("tail.store_unavailable", partition=self.partition, problem=error.message)
                 await clock.sleep(0.2)
-                self._news.set()
+                self.wake()
 
     async def catch_up(self) -> None:
         """Read the log to its end."""
         async with self._lock:
+            self._wanted = 0
             try:
                 while True:
                     commits = await read_commits(self._store, self.position, PAGE, self._profile_of)
                     if commits:
                         self._append(commits)
                     if len(commits) < PAGE:
-                        return
+                        break
             except (LogDiverged, RevisionCompacted) as error:
                 log.error("tail.log_diverged", partition=self.partition, problem=error.message)
                 await self._start_over()
+        self._early = {r: commit for r, commit in self._early.items() if r > self.position.revision}
+        self._take_early()
 
     async def _start_over(self) -> None:
         self.position = (await self._store.ends(self.partition)).newest
         self._ring.clear()
+        self._early.clear()
         self._ring_bytes = 0
         self.epoch += 1
         self._tell([])
@@ -323,5 +354,5 @@ class Tails:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _listen(self) -> None:
-        async for partition in self.store.wakeups():
-            self._tails[partition].wake()
+        async for partition, revision in self.store.wakeups():
+            self._tails[partition].wake(revision or sys.maxsize)

@@ -105,7 +105,7 @@ async def listening(log: MemoryLog) -> AsyncIterator[asyncio.Queue[int]]:
     heard: asyncio.Queue[int] = asyncio.Queue()
 
     async def listen() -> None:
-        async for partition in log.wakeups():
+        async for partition, _ in log.wakeups():
             heard.put_nowait(partition)
 
     listener = asyncio.create_task(listen())

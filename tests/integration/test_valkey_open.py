@@ -176,7 +176,7 @@ async def test_wakeups_go_on_after_a_cut(log: ValkeyLog, admin: Redis) -> None:
     heard: set[int] = set()
 
     async def listen() -> None:
-        async for partition in log.wakeups():
+        async for partition, _ in log.wakeups():
             heard.add(partition)
 
     listener = asyncio.create_task(listen())

@@ -148,8 +148,8 @@ class ValkeyLog:
         keys = self._keys[partition]
         await self._client.run(self._scripts.trim, [keys.ends, keys.log], below)
 
-    def wakeups(self) -> AsyncIterator[int]:
-        """Yield partitions with news; after a lost connection all of them."""
+    def wakeups(self) -> AsyncIterator[tuple[int, int]]:
+        """Yield (partition, revision) of commits; after a lost connection all partitions with revision 0."""
         return wakeups(self._client.connection, self._keys)
 
     async def memory_ids(

@@ -18,8 +18,8 @@ _log = structlog.get_logger(__name__)
 
 async def wakeups(
     make_connection: Callable[[], AbstractConnection], partitions: Sequence[PartitionKeys]
-) -> AsyncIterator[int]:
-    """Yield the number of a partition after each commit to it; all of them after a lost connection."""
+) -> AsyncIterator[tuple[int, int]]:
+    """Yield (partition, revision) after each commit; after a lost connection every partition, with revision 0."""
     channels = {keys.channel: number for number, keys in enumerate(partitions)}
     delay_s = 0.0
     was_lost = False
@@ -33,11 +33,11 @@ async def wakeups(
             delay_s = 0.0
             if was_lost:
                 for number in channels.values():
-                    yield number
+                    yield number, 0
             while True:
                 message = await connection.read_response(timeout=math.inf)
                 if message[0] == b"smessage":
-                    yield channels[message[1]]
+                    yield channels[message[1]], int(message[2])
         except (RedisError, OSError) as problem:
             _log.debug("store.wakeups_interrupted", problem=str(problem))
             was_lost = True

@@ -88,5 +88,5 @@ for _, item in ipairs(due) do
   redis.call('ZADD', due_times, string.format('%.0f', due_ms > 0 and due_ms or now), id)
 end
 
-if events ~= '' then redis.call('SPUBLISH', channel, '') end
+if events ~= '' then redis.call('SPUBLISH', channel, string.format('%.0f', revision)) end
 return {'ok', revision, now}
