@@ -88,7 +88,7 @@ async def pair() -> AsyncIterator[Pair]:
                 stack.push_async_callback(process.close)
             await valkey.start()
             await asyncio.gather(one.start(), two.start())
-            await supply_vectors(one.target)
+            await supply_vectors(one.target, two.target)
             yield Pair(one, two)
 
 

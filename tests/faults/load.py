@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from types import TracebackType
 from typing import get_args
 
@@ -17,6 +18,7 @@ from hbus.v1.event_pb2 import Event
 from hbus.v1.memory_pb2 import Memory
 from hbus.values import StateName
 from tests.faults.history import History
+from tests.faults.processes import until
 
 DIMENSION = 8
 PROFILE = f"external({DIMENSION})"
@@ -38,10 +40,17 @@ async def client(target: str, agent: str = "loader", timeout: float = 5.0) -> As
         yield bus
 
 
-async def supply_vectors(target: str, pattern: str = "*:*:*") -> None:
-    """Set the policy by which callers supply vectors and may write as much as they like."""
-    async with hbus.aio.connect(target, agent="operator") as bus:
-        await bus.update_policy(pattern, embedding_profile=PROFILE, daily_quota=1_000_000)
+async def supply_vectors(*targets: str) -> None:
+    """Set the policy by which callers supply vectors and may write much; return once every node goes by it."""
+    async with hbus.aio.connect(targets[0], agent="operator") as bus:
+        await bus.update_policy("*:*:*", embedding_profile=PROFILE, daily_quota=1_000_000)
+    for target in targets:
+        async with client(target) as bus:
+            await until(partial(_supplies, bus), 10.0, f"{target} goes by the policy")
+
+
+async def _supplies(bus: hbus.aio.Client) -> bool:
+    return (await bus.policy("user:anybody:facts")).policy.embedding_profile == PROFILE
 
 
 def episode(request_id: str, number: int = 0) -> WriteFields:

@@ -126,7 +126,7 @@ async def test_concurrent_contradictions_have_one_legal_outcome(
     """Both servers and a third, fresh one show the states that the rules give for the stored claims, and one order
     of the writes explains every answer."""
     servers = await asyncio.gather(*(serve(name, valkey_url=valkey.url) for name in ("one", "two")))
-    await supply_vectors(servers[0].target)
+    await supply_vectors(*(server.target for server in servers))
     workload = Workload([server.target for server in servers], history, chance, Times(), writes)
     async with asyncio.TaskGroup() as group:
         for number in range(WRITERS):
