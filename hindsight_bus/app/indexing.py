@@ -25,7 +25,7 @@ from hindsight_bus.domain.events import EventKind
 from hindsight_bus.domain.memory import Head, MemoryState, MemoryType, Vector, Version
 from hindsight_bus.domain.names import Namespace, Pattern
 from hindsight_bus.domain.query import Filter
-from hindsight_bus.domain.records import Conflict, NamespaceRecord, SubjectRecord
+from hindsight_bus.domain.records import Conflict, NamespaceRecord, SubjectRecord, Usage
 from hindsight_bus.domain.suspicion import may_contradict, reads_alike
 from hindsight_bus.ports import DueItem, Embedder, NamespaceView, Ref, Row, Stored, TakenItem, Vectors
 
@@ -258,6 +258,7 @@ class Caretaker:
         plan = _purge_plan(item, head, last, profile)
         plan.finish(item)
         plan.delete(Ref(Head, (memory_id,)))
+        plan.delete(Ref(Usage, (memory_id,)))
         none = replace(head.record, state=MemoryState.NONE)
         plan.tell(EventKind.FORGOTTEN, head, none, reason="purged")
         await self._committer.commit(plan)

@@ -26,7 +26,7 @@ from hindsight_bus.domain.memory import (
 )
 from hindsight_bus.domain.names import Namespace, memory_name
 from hindsight_bus.domain.policy import Policy
-from hindsight_bus.domain.records import Conflict, ConflictState, SubjectRecord
+from hindsight_bus.domain.records import Conflict, ConflictState, SubjectRecord, Usage
 from hindsight_bus.domain.settling import Settled, event_kind, evidence_of, resettle
 from hindsight_bus.ports import (
     Commit,
@@ -247,6 +247,30 @@ class CommitPlan:
         self.memories[vector.memory_id] = stored
         self._known.append(stored.version)
         self.tell(EventKind.INDEXED, stored.head if stored.head.create_revision else None, stored.head.record)
+
+    def count_use(self, head: Stored[Head], before: Stored[Usage] | None, after: Usage) -> None:
+        """Write how often a memory was used, so long as it is there. It is no step of the memory's history."""
+        memory = head.record
+        ref = Ref(Usage, (memory.memory_id,))
+        self.expect(Ref(Head, (memory.memory_id,)), head.revision)
+        self.expect(ref, before.revision if before is not None else 0)
+        self.put(ref, after)
+        self._events.append(
+            Event(
+                kind=EventKind.USED,
+                namespace=memory.namespace,
+                memory_id=memory.memory_id,
+                version=0,
+                type=memory.type,
+                before=memory.state,
+                after=memory.state,
+                confidence_before=memory.effective_confidence,
+                confidence_after=memory.effective_confidence,
+                agent=self.agent,
+                retrieved=after.retrieved,
+                used=after.used,
+            )
+        )
 
     def tell_policy(self, pattern: str) -> None:
         """Add the event that a policy changed."""

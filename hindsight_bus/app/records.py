@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from hindsight_bus.domain.memory import Head, Memory, Vector, Version
 from hindsight_bus.domain.names import Namespace, partition_of
-from hindsight_bus.domain.records import Conflict, NamespaceRecord
+from hindsight_bus.domain.records import Conflict, NamespaceRecord, Usage
 from hindsight_bus.domain.settling import Settled
 from hindsight_bus.ports import MemoryLog, Record, Ref, Stored
 
@@ -92,6 +92,11 @@ class RecordReader:
             if stored is not None
         }
         return [whole.get(memory_id) for memory_id in memory_ids]
+
+    async def usages(self, partition: int, memory_ids: Sequence[str]) -> dict[str, Usage]:
+        """Return how often memories were used, by id; those that nobody reported on are left out. One round trip."""
+        stored = await self.many(partition, Usage, [(memory_id,) for memory_id in memory_ids])
+        return {usage.record.memory_id: usage.record for usage in stored if usage is not None}
 
     async def memory(
         self, namespace: Namespace, memory_id: str, profile: str, version: int = 0

@@ -23,7 +23,7 @@ from hindsight_bus.domain.events import Event, EventKind
 from hindsight_bus.domain.memory import MemoryState
 from hindsight_bus.domain.names import Namespace
 from hindsight_bus.domain.position import Position
-from hindsight_bus.domain.records import NamespaceRecord
+from hindsight_bus.domain.records import NamespaceRecord, Usage
 from hindsight_bus.ports import Candidate, NamespaceView, Row, ViewQuery
 
 T = TypeVar("T")
@@ -33,8 +33,8 @@ _IDLE_FLUSH_SECONDS = 0.02
 """How long changes wait for a reader before they are applied anyway: long enough to be applied many at a time."""
 
 
-def row_of(stored: StoredMemory) -> Row:
-    """Return the view row of a memory as the store holds it."""
+def row_of(stored: StoredMemory, usage: Usage | None = None) -> Row:
+    """Return the view row of a memory as the store holds it; ``usage`` None: nobody reported on it."""
     head = stored.head
     return Row(
         memory_id=head.record.memory_id,
@@ -46,6 +46,8 @@ def row_of(stored: StoredMemory) -> Row:
         version=stored.version,
         agents=head.record.agents,
         vector=None if stored.vector is None else stored.vector.values,
+        retrieved=usage.retrieved if usage is not None else 0,
+        used=usage.used if usage is not None else 0,
     )
 
 
@@ -55,6 +57,8 @@ def changed_row(row: Row | None, event: Event, commit: LogCommit) -> Row | None:
     Applying an event that the row reflects already changes nothing.
     """
     key = (event.memory_id, event.version)
+    if event.kind is EventKind.USED:
+        return None if row is None else _used_row(row, event)
     if event.kind is EventKind.INDEXED:
         vector = commit.vectors.get(key)
         if row is None or vector is None or row.version.number != event.version:
@@ -75,7 +79,14 @@ def changed_row(row: Row | None, event: Event, commit: LogCommit) -> Row | None:
         version=version,
         agents=event.agents,
         vector=row.vector if row is not None and row.version.number == event.version else None,
+        retrieved=row.retrieved if row is not None else 0,
+        used=row.used if row is not None else 0,
     )
+
+
+def _used_row(row: Row, event: Event) -> Row:
+    retrieved, used = max(row.retrieved, event.retrieved), max(row.used, event.used)
+    return replace(row, retrieved=retrieved, used=used)
 
 
 def apply_events(view: NamespaceView, events: Sequence[tuple[LogCommit, Event]]) -> None:
@@ -265,8 +276,12 @@ class Views:
         partition, after = self._reader.partition(namespace), 0
         while page := await self._reader.store.memory_ids(namespace, after, _LOAD_PAGE):
             after = page[-1][1]
-            memories = await self._reader.memories(partition, [memory_id for memory_id, _ in page], profile)
-            yield [row_of(memory) for memory in memories if memory is not None]
+            ids = [memory_id for memory_id, _ in page]
+            memories, usages = await asyncio.gather(
+                self._reader.memories(partition, ids, profile), self._reader.usages(partition, ids)
+            )
+            found = zip(ids, memories, strict=True)
+            yield [row_of(memory, usages.get(each)) for each, memory in found if memory is not None]
 
     async def _join_tail(self, view: LoadedView, start: Position) -> None:
         tail = self._tails[view.partition]

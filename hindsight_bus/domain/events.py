@@ -30,6 +30,12 @@ class EventKind(IntEnum):
     INDEXED = 16
     POLICY = 100
     """Internal, control partition only: a policy changed; ``reason`` is its pattern."""
+    USED = 101
+    """Internal, for views: how often a memory was used has been recorded. It names no version, for none changed."""
+
+
+QUIET_KINDS = frozenset({EventKind.INDEXED, EventKind.USED})
+"""What nobody hears of without asking: nothing about the memory changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,10 @@ class Event:
     subject_key: str = ""
     agents: tuple[str, ...] = ()
     """Agents that claim it after the event (its writer, where it has no claims)."""
+    retrieved: int = 0
+    """USED: how often it has been given to an agent by now, so far as was reported."""
+    used: int = 0
+    """USED: how often an answer has used it by now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from hindsight_bus.domain.events import Event, EventKind
+from hindsight_bus.domain.events import QUIET_KINDS, Event, EventKind
 from hindsight_bus.domain.memory import MemoryState, MemoryType, Version
 
 LIVE_STATES = frozenset({MemoryState.ACTIVE, MemoryState.CONTESTED})
@@ -83,7 +83,7 @@ class EventFilter:
     tags: frozenset[str] = frozenset()
     min_confidence: float = 0.0
     kinds: frozenset[EventKind] = frozenset()
-    """Empty: all but INDEXED."""
+    """Empty: all but the quiet ones."""
     subject_prefix: str = ""
     not_my_own: bool = False
 
@@ -91,7 +91,7 @@ class EventFilter:
         """Tell whether kind and author of an event are wanted."""
         if self.not_my_own and agent and event.agent == agent:
             return False
-        return event.kind in self.kinds if self.kinds else event.kind is not EventKind.INDEXED
+        return event.kind in self.kinds if self.kinds else event.kind not in QUIET_KINDS
 
     def matches(self, version: Version, confidence: float) -> bool:
         """Tell whether a memory in one of its versions matches."""

@@ -28,6 +28,10 @@ _BACKGROUND_SUPPORT = 64
 _CONFIDENCE_SHARE = 0.4
 _EXPLICIT_LIFT = 0.3
 _PINNED_LIFT = 0.5
+_USE_LIFT = 0.3
+"""How much of the way to 1 a memory is lifted that every answer uses."""
+_UNUSED_SUPPORT = 4
+"""Times that a memory counts as given and not used, before anything was reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +87,21 @@ def recency(time_ms: Ints, now_ms: int, half_life_days: float) -> Floats:
     return halved
 
 
+def use_rate(retrieved: Ints, used: Ints) -> Floats:
+    """Return 0 to 1: which share of the answers that were given a memory used it, shrunk towards 0 while few were."""
+    return np.asarray(used / (retrieved + _UNUSED_SUPPORT))
+
+
 def importance(
-    stated: Floats, confidence: Floats, explicit: NDArray[np.bool_], pinned: NDArray[np.bool_]
+    stated: Floats, confidence: Floats, explicit: NDArray[np.bool_], pinned: NDArray[np.bool_], use: Floats
 ) -> Floats:
     """Return 0 to 1: how much each memory matters, from what was stated and how sure it is.
 
-    "Remember this" and a pin each lift it part of the way to 1.
+    "Remember this", a pin and use (see ``use_rate``) each lift it part of the way to 1; nothing lowers it.
     """
     base = (1.0 - _CONFIDENCE_SHARE) * stated + _CONFIDENCE_SHARE * confidence
     doubt = (1.0 - base) * (1.0 - _EXPLICIT_LIFT * explicit) * (1.0 - _PINNED_LIFT * pinned)
+    doubt = doubt * (1.0 - _USE_LIFT * use)
     return np.asarray(np.clip(1.0 - doubt, 0.0, 1.0))
 
 

@@ -139,6 +139,19 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """How often a memory was given to an agent and how often the answer used it, as reported. Key: memory_id.
+
+    Both only grow, so the greater of two values is the newer one.
+    """
+
+    namespace: Namespace
+    memory_id: str
+    retrieved: int = 0
+    used: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Fingerprint:
     """That an EPISODIC memory with this text, event time and source exists. Key: (namespace, digest)."""
 

@@ -29,6 +29,7 @@ from hindsight_bus.domain.records import (
     ResolutionAction,
     Standing,
     SubjectRecord,
+    Usage,
 )
 from hindsight_bus.ports import (
     ClockSkewed,
@@ -110,6 +111,7 @@ RECORDS: list[Record] = [
     NamespaceRecord(NS, "e5", 384),
     Receipt(NS, "p", "r-1", "payload", 1, memory_id("m"), "c", "reason"),
     Fingerprint(NS, "f", memory_id("m")),
+    Usage(NS, memory_id("m"), 7, 3),
     PolicyRecord(Pattern("acme", "user", "*", "facts")),
     PolicyRecord(
         Pattern("acme", "*", "*", "*"),

@@ -20,6 +20,7 @@ from hindsight_bus.domain.records import (
     NamespaceRecord,
     Receipt,
     SubjectRecord,
+    Usage,
 )
 from hindsight_bus.ports import Commit, Count, DueItem, Put, Record
 
@@ -55,6 +56,7 @@ async def commit_everywhere(log: ValkeyLog, text: str) -> Commit:
         NamespaceRecord(namespace, text, 4),
         Receipt(namespace, text, text, text, 1, text),
         Fingerprint(namespace, text, text),
+        Usage(namespace, text, 2, 1),
         PolicyRecord(Pattern(text, text, text, text)),
     ]
     states = MemoryState.NONE, MemoryState.ACTIVE

@@ -84,7 +84,7 @@ def test_a_block_reads_back_exactly_and_nothing_closes_it(block: Block) -> None:
 
 
 def test_ten_thousand_fuzzed_texts_stay_inside() -> None:
-    """Fragments of delimiters, lines and templates in any order, and any characters between them, stay one line each."""
+    """Fragments of delimiters, lines and templates in any order, and any signs, stay one line each."""
     dice = random.Random(25)
     fragments = [*ATTACKS, OPEN, CLOSE, '"', "&", "&#x22;", " | ", "] ", "[", "\n", "\n4. [", "<", ">", "\\"]
 

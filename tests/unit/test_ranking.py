@@ -88,14 +88,14 @@ def test_recency_halves_each_half_life(time_ms: int, age_ms: int, half_life: flo
     assert ranking.recency(np.array([now + 1]), now, half_life)[0] == 1.0
 
 
-@given(units, units, st.booleans(), st.booleans(), units)
+@given(units, units, st.booleans(), st.booleans(), units, units)
 def test_importance_follows_each_of_its_sources(
-    stated: float, confidence: float, explicit: bool, pinned: bool, more: float
+    stated: float, confidence: float, explicit: bool, pinned: bool, use: float, more: float
 ) -> None:
-    """Importance is 0 to 1 and rises with what was stated, confidence, "remember this" and a pin."""
+    """Importance is 0 to 1 and rises with what was stated, confidence, "remember this", a pin and use."""
 
-    def value(s: float, c: float, e: bool, p: bool) -> float:
-        return float(ranking.importance(one(s), one(c), np.array([e]), np.array([p]))[0])
+    def value(s: float, c: float, e: bool, p: bool, u: float = use) -> float:
+        return float(ranking.importance(one(s), one(c), np.array([e]), np.array([p]), one(u))[0])
 
     base = value(stated, confidence, explicit, pinned)
     assert 0.0 <= base <= 1.0
@@ -103,6 +103,17 @@ def test_importance_follows_each_of_its_sources(
     assert value(stated, min(confidence + more, 1.0), explicit, pinned) >= base - 1e-12
     assert value(stated, confidence, True, pinned) >= base
     assert value(stated, confidence, explicit, True) >= base
+    assert value(stated, confidence, explicit, pinned, min(use + more, 1.0)) >= base - 1e-12
+
+
+@given(st.integers(0, 10_000), st.integers(0, 10_000))
+def test_use_counts_as_a_rate(used: int, unused: int) -> None:
+    """Use is 0 to 1, 0 where nothing was used, grows with each use and shrinks with each time that it was of no use."""
+    given_counts = np.array([used + unused, used + unused + 1, used + unused + 1])
+    rate, used_again, left_again = ranking.use_rate(given_counts, np.array([used, used + 1, used]))
+    assert 0.0 <= rate < 1.0
+    assert (rate == 0.0) == (used == 0)
+    assert used_again > rate >= left_again
 
 
 @given(units, units, units, weights, st.floats(0.01, 100))

@@ -33,6 +33,8 @@ _NUMBERS = np.dtype(
         ("expire_ms", np.int64),
         ("create_revision", np.int64),
         ("revision", np.int64),
+        ("retrieved", np.int64),
+        ("used", np.int64),
         ("tie", np.uint64),
     ]
 )
@@ -81,7 +83,11 @@ class Columns:
         self._expiring -= int(np.count_nonzero(self._numbers["expire_ms"][slots]))
         written = np.array([_numbers_of(row) for row in rows], dtype=_NUMBERS)
         written["importance"] = ranking.importance(
-            written["stated_importance"], written["confidence"], written["explicit"], written["pinned"]
+            written["stated_importance"],
+            written["confidence"],
+            written["explicit"],
+            written["pinned"],
+            ranking.use_rate(written["retrieved"], written["used"]),
         )
         for name, column in self._numbers.items():
             column[slots] = written[name]
@@ -201,6 +207,8 @@ def _numbers_of(row: Row) -> tuple[float, ...]:
         version.expire_time_ms,
         row.create_revision,
         row.revision,
+        row.retrieved,
+        row.used,
         int(digest(row.memory_id, size=8), 16),
     )
 

@@ -14,6 +14,7 @@ from hindsight_bus.domain.records import (
     NamespaceRecord,
     Receipt,
     SubjectRecord,
+    Usage,
 )
 from hindsight_bus.ports import Record, Ref
 
@@ -29,6 +30,7 @@ _LETTERS: dict[type[Record], str] = {
     NamespaceRecord: "n",
     Receipt: "r",
     Fingerprint: "f",
+    Usage: "u",
     PolicyRecord: "y",
 }
 

@@ -40,6 +40,7 @@ from hindsight_bus.domain.records import (
     ResolutionAction,
     Standing,
     SubjectRecord,
+    Usage,
 )
 from hindsight_bus.ports import DueItem, HistoryStep, Record, Ref, Stored
 
@@ -102,6 +103,7 @@ LAYOUTS: dict[type[Any], Layout[Any]] = {
         namespace=_NAMESPACE,
     ),
     Fingerprint: Layout(Fingerprint, "namespace digest memory_id", namespace=_NAMESPACE),
+    Usage: Layout(Usage, "namespace memory_id retrieved used", namespace=_NAMESPACE),
     PolicyRecord: Layout(
         PolicyRecord,
         "pattern embedding_profile conflict_policy conflict_margin belief_half_life_days max_text_chars daily_quota"
@@ -113,7 +115,8 @@ LAYOUTS: dict[type[Any], Layout[Any]] = {
     Event: Layout(
         Event,
         "kind namespace memory_id version type before after confidence_before confidence_after version_before"
-        " create_time_ms create_revision agent reason conflict_id superseded_by subject_key agents",
+        " create_time_ms create_revision agent reason conflict_id superseded_by subject_key agents"
+        " retrieved used",
         kind=enum(EventKind),
         namespace=_NAMESPACE,
         type=enum(MemoryType),
