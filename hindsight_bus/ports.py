@@ -398,6 +398,8 @@ class Candidate:
     subject_key: str
     """Subject of the memory, for showing one subject once over shared and private namespaces; may be empty."""
     contested: bool
+    row: Row | None = None
+    """What the view knows of the memory, so that it need not be read again; None: nothing to rely on."""
 
 
 @dataclass(frozen=True, slots=True)

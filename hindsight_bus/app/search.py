@@ -13,14 +13,14 @@ from hindsight_bus.app.records import RecordReader, StoredMemory
 from hindsight_bus.app.served import ServedNotes
 from hindsight_bus.app.views import LoadedView, Views
 from hindsight_bus.domain.errors import EmbedderUnavailable, InvalidField, ProfileMismatch
-from hindsight_bus.domain.memory import Memory, MemoryState
+from hindsight_bus.domain.memory import Head, Memory, MemoryState, Vector
 from hindsight_bus.domain.names import Namespace, owner_id, partition_of
 from hindsight_bus.domain.policy import RankingWeights
 from hindsight_bus.domain.position import Positions
 from hindsight_bus.domain.profiles import external_dimension
 from hindsight_bus.domain.query import Filter
 from hindsight_bus.domain.records import NamespaceRecord
-from hindsight_bus.ports import Candidate, Embedder, Vectors, ViewQuery
+from hindsight_bus.ports import Candidate, Embedder, Row, Stored, Vectors, ViewQuery
 
 DEFAULT_TOP_K = 5
 MAX_NAMESPACES = 32
@@ -163,7 +163,7 @@ class Searcher:
     # -- what to show
 
     async def _read_back(self, best: Sequence[_Found], request: SearchRequest) -> list[Hit]:
-        stored = await self._memories([(found.view, found.candidate.memory_id) for found in best])
+        stored = await self._memories(best)
         hits = [
             Hit(memory.memory, found.candidate)
             for found, memory in zip(best, stored, strict=True)
@@ -171,15 +171,21 @@ class Searcher:
         ][: request.top_k]
         return await self._with_rivals(hits)
 
-    async def _memories(self, wanted: Sequence[tuple[LoadedView, str]]) -> list[StoredMemory | None]:
-        groups: dict[tuple[int, str], list[str]] = {}
-        for view, memory_id in wanted:
-            groups.setdefault((view.partition, view.record.profile), []).append(memory_id)
-        found: dict[str, StoredMemory] = {}
-        for (partition, profile), ids in groups.items():
-            memories = await self._reader.memories(partition, ids, profile)
-            found.update((m.head.record.memory_id, m) for m in memories if m is not None)
-        return [found.get(memory_id) for _, memory_id in wanted]
+    async def _memories(self, wanted: Sequence[_Found]) -> list[StoredMemory | None]:
+        """Read heads, one round trip a partition; and versions only where the view had another one."""
+        groups: dict[tuple[int, str], list[Candidate]] = {}
+        for found in wanted:
+            groups.setdefault((found.view.partition, found.view.record.profile), []).append(found.candidate)
+        whole: dict[str, StoredMemory] = {}
+        for (partition, profile), candidates in groups.items():
+            heads = await self._reader.many(partition, Head, [(c.memory_id,) for c in candidates])
+            for candidate, head in zip(candidates, heads, strict=True):
+                if head is not None and (memory := _as_known(candidate.row, head, profile)):
+                    whole[candidate.memory_id] = memory
+            others = [c.memory_id for c in candidates if c.memory_id not in whole]
+            memories = await self._reader.memories(partition, others, profile)
+            whole.update((m.head.record.memory_id, m) for m in memories if m is not None)
+        return [whole.get(found.candidate.memory_id) for found in wanted]
 
     def _still_matches(self, filter: Filter, stored: StoredMemory) -> bool:
         head = stored.head.record
@@ -210,6 +216,14 @@ class Searcher:
         partition = self._reader.partition(namespace)
         stored = await self._reader.memories(partition, others, record.record.profile)
         return tuple(m.memory for m in stored if m is not None)
+
+
+def _as_known(row: Row | None, head: Stored[Head], profile: str) -> StoredMemory | None:
+    """Return a memory from its head and what a view knows of the same version, which never changes."""
+    if row is None or row.version.number != head.record.version:
+        return None
+    vector = None if row.vector is None else Vector(row.memory_id, row.version.number, profile, row.vector)
+    return StoredMemory(head, row.version, vector)
 
 
 def _check_dimension(view: LoadedView, dimension: int) -> None:

@@ -116,6 +116,7 @@ def _answer(held: Indexes, query: ViewQuery, mask: Mask, neighbours: Slots) -> l
             subject=_part(found.evidence.subject, i) or None,
             subject_key=row.version.subject,
             contested=row.state is MemoryState.CONTESTED,
+            row=row,
         )
         for i in _best(held, found.slots, score, query.top_k)
         for row in (_row(held, found.slots[i]),)
