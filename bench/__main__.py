@@ -49,6 +49,7 @@ async def _run(options: argparse.Namespace, directory: Path, report: Report) -> 
     async with set_up(directory) as rig:
         read, written = await _fill(rig, _SIZES + [_LARGEST] * options.full, report)
         report.add(*store.raw_reads(rig, read[1]))
+        await store.settle(rig)
         gc.freeze()
         if "streams" in options.only:
             report.add(await streams.own_delivery(rig, written[1], options.rounds))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,17 @@ _HEADER_BYTES = 32
 _PAGE = 2000
 _PIPELINED = 32
 _RAW_ENTRIES = 4000
+_SETTLE_S = 1200.0
+_POLL_S = 0.2
+
+
+async def settle(rig: Rig) -> None:
+    """Wait until the work that writes have left behind is done, so that it competes with no measurement."""
+    store: Any = redis.Redis(unix_socket_path=str(rig.socket))
+    keys = [PartitionKeys(number).due_times for number in range(DEFAULT_PARTITIONS)]
+    async with asyncio.timeout(_SETTLE_S):
+        while any(store.zcard(key) for key in keys):
+            await asyncio.sleep(_POLL_S)
 
 
 class RawNamespace:
