@@ -57,7 +57,8 @@ async def _run(options: argparse.Namespace, directory: Path, report: Report) -> 
                 name = "publish_to_deliver.other_server"
                 report.add(await streams.delivery(rig, written[1], other, name, None, options.rounds))
             report.add(await streams.fan_out(rig, written[1], options.rounds))
-            report.add(await streams.replay(rig, read[1], options.rounds))
+            async for result in streams.replay(rig, read[1], options.rounds):
+                report.add(result)
         if "cold" in options.only:
             async for result in store.cold_loads(rig, [*read[1:], written[1]]):
                 report.add(result)

@@ -15,13 +15,22 @@ from bench.framed import write_frames
 from bench.load import Sample, closed_loop
 from bench.report import Goal, Result
 from bench.rig import AGENT, Rig, connect, listen_to
-from hbus.v1.bus_service_pb2 import Start, StartBeginning, StartNow, SubscribeRequest, SubscribeResponse
+from hbus.v1.bus_service_pb2 import (
+    Start,
+    StartBeginning,
+    StartNow,
+    StartTokens,
+    SubscribeRequest,
+    SubscribeResponse,
+)
 from hbus.v1.bus_service_pb2_grpc import BusServiceStub
 
 _DELIVERY = Goal(must=6, aim=2.5, lower_is_better=True)
 _STREAM = Goal(must=0.3, aim=0.6)
 _SUBSCRIBERS = 100
 _CONNECTIONS = 4
+_HELD_EVENTS = 2000
+"""Newest events that fit into the ring of the default settings."""
 _ARRIVAL_S = 10.0
 
 
@@ -121,29 +130,41 @@ async def _one_event(rig: Rig, space: Namespace) -> SubscribeResponse:
         return message
 
 
-async def replay(rig: Rig, space: Namespace, rounds: int) -> Result:
-    """Measure reading a namespace's events from the beginning, against a bare stream of the same messages."""
-    recorded = rig.socket.parent / "events.frames"
-    messages = [message async for message in _events_of(rig, space)]
-    write_frames(recorded, [message.SerializeToString() for message in messages])
-    ours, bare = [], []
-    async with connect(rig.bare_address) as channel:
-        stream = listen_to(channel, "Replay")
-        for _ in range(rounds):
-            bare.append(await _drain(stream(str(recorded).encode())))
-            ours.append(await _drain(_events_of(rig, space)))
-    return Result.rate("subscribe.from_beginning", ours, bare, "bare stream/s", _STREAM)
+async def replay(rig: Rig, space: Namespace, rounds: int) -> AsyncIterator[Result]:
+    """Measure reading a namespace's events, against a bare stream of the same messages.
+
+    From the beginning, which the log serves, and the newest, which the node still holds decoded.
+    """
+    beginning = Start(beginning=StartBeginning())
+    recorded = [message async for message in _events_of(rig, space, beginning, space.size)]
+    newest = recorded[-(_HELD_EVENTS // len(recorded[0].events.events)) :]
+    after = Start(tokens=StartTokens(tokens=[recorded[-len(newest) - 1].events.token]))
+    held = sum(len(message.events.events) for message in newest)
+    for name, messages, start, count in (
+        ("subscribe.from_log", recorded, beginning, space.size),
+        ("subscribe.from_ring", newest, after, held),
+    ):
+        path = rig.socket.parent / f"{name}.frames"
+        write_frames(path, [message.SerializeToString() for message in messages])
+        ours, bare = [], []
+        async with connect(rig.bare_address) as channel:
+            stream = listen_to(channel, "Replay")
+            for _ in range(rounds):
+                bare.append(await _drain(stream(str(path).encode())))
+                ours.append(await _drain(_events_of(rig, space, start, count)))
+        yield Result.rate(name, ours, bare, "bare stream/s", _STREAM)
 
 
-async def _events_of(rig: Rig, space: Namespace) -> AsyncIterator[SubscribeResponse]:
-    """Yield batches from the beginning until as many events have come as the namespace has memories."""
-    missing = space.size
+async def _events_of(
+    rig: Rig, space: Namespace, start: Start, count: int
+) -> AsyncIterator[SubscribeResponse]:
+    """Yield batches until ``count`` events have come."""
     async with connect(rig.address) as channel:
-        async for message in _subscribe(channel, space.name, Start(beginning=StartBeginning())):
+        async for message in _subscribe(channel, space.name, start):
             if message.HasField("events"):
-                missing -= len(message.events.events)
+                count -= len(message.events.events)
                 yield message
-            if missing <= 0:
+            if count <= 0:
                 return
 
 
