@@ -9,8 +9,10 @@ import pytest
 from redis.asyncio import Redis
 
 from hindsight_bus.adapters.memory.clock import FakeClock
+from hindsight_bus.adapters.memory.groups import FakeGroups
 from hindsight_bus.adapters.memory.log import FakeLog
 from hindsight_bus.adapters.valkey.log import ValkeyLog
+from tests.contract.groups_rig import GroupsRig
 from tests.contract.memory_log_rig import PARTITIONS, Rig
 
 
@@ -26,6 +28,15 @@ async def rig(request: pytest.FixtureRequest) -> AsyncIterator[Rig]:
         log = await ValkeyLog.open(url, partitions=PARTITIONS)
         yield _store_rig(log, client)
         await log.close()
+
+
+@pytest.fixture
+def groups(rig: Rig) -> GroupsRig:
+    """Return no groups yet, on an empty log."""
+    if isinstance(rig.log, ValkeyLog):
+        return GroupsRig(rig, rig.log.groups())
+    assert isinstance(rig.log, FakeLog)
+    return GroupsRig(rig, FakeGroups(rig.log, rig.log.now_ms))
 
 
 def _fake_rig() -> Rig:

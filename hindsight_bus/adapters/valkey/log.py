@@ -9,6 +9,7 @@ from typing import Any
 from hindsight_bus.adapters.valkey.client import REPLY_TIMEOUT_S, Client
 from hindsight_bus.adapters.valkey.clock import StoreClock
 from hindsight_bus.adapters.valkey.encoding import encode_commit
+from hindsight_bus.adapters.valkey.groups import ValkeyGroups
 from hindsight_bus.adapters.valkey.keys import PartitionKeys
 from hindsight_bus.adapters.valkey.probe import Server, probe, settle_partitions
 from hindsight_bus.adapters.valkey.records import decode, decode_entry, decode_record, decode_step
@@ -92,6 +93,10 @@ class ValkeyLog:
     def server(self) -> Server:
         """What the store runs on."""
         return self._server
+
+    def groups(self) -> ValkeyGroups:
+        """Return the consumer groups of this log; they share its connections."""
+        return ValkeyGroups(self._client, self.partitions)
 
     def now_ms(self) -> int:
         """Return the estimate of store time."""

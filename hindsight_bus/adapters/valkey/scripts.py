@@ -7,12 +7,13 @@ from importlib.resources import files
 
 
 class Script:
-    """One script and the SHA-1 that the server knows it by."""
+    """One script, put together from one file or more, and the SHA-1 that the server knows it by."""
 
     __slots__ = ("sha", "text")
 
-    def __init__(self, name: str) -> None:
-        self.text = files(__package__).joinpath("lua", f"{name}.lua").read_bytes()
+    def __init__(self, *names: str) -> None:
+        lua = files(__package__).joinpath("lua")
+        self.text = b"".join(lua.joinpath(f"{name}.lua").read_bytes() for name in names)
         self.sha = hashlib.sha1(self.text, usedforsecurity=False).hexdigest().encode()
 
 

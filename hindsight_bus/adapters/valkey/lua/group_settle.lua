@@ -1,0 +1,26 @@
+-- Settle deliveries that the member still has. Returns 1 or 0 (= not its own any more) for each, in order.
+-- Actions: 1 ack, 2 retry, 3 extend, 4 reject.
+local member, max_attempts, settlements = unpack(args)
+local outcomes = {}
+for n, each in ipairs(settlements) do
+  local id, delivery, action, delay, reason = unpack(each)
+  local raw = redis.call('HGET', items, id)
+  local item = raw and cmsgpack.unpack(raw)
+  if not item or item[1] ~= delivery or item[3] ~= member then
+    outcomes[n] = 0
+  else
+    outcomes[n] = 1
+    if action == 1 then
+      remove(id, item)
+    elseif action == 3 then
+      redis.call('ZADD', times, text(now + delay), id)
+    elseif action == 4 or item[2] >= max_attempts then
+      bury(id, item, reason)
+    else
+      item[3] = ''
+      item[5] = reason
+      save(id, item, now + delay)
+    end
+  end
+end
+return {'ok', outcomes}
