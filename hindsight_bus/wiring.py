@@ -113,7 +113,7 @@ async def assemble(
 
     reader = RecordReader(store)
     tails = Tails(store, clock, config.ring_kib << 10)
-    policies = PolicyBook(store, tails)
+    policies = PolicyBook(store, tails, clock)
     views = Views(
         reader, tails, lambda: View(analyzer, background), index_thread, config.view_budget_mib << 20
     )

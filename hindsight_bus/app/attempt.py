@@ -72,14 +72,14 @@ class WriteAttempt(ABC, Generic[Target]):
     async def run(self) -> Outcome:
         """Read in one round trip what every write depends on, then decide and commit."""
         draft = self.draft
-        if draft.expire_time_ms and draft.expire_time_ms <= self.now_ms:
-            raise InvalidField("memory.expire_time", "must lie in the future")
         refs = [Ref(NamespaceRecord, (self.namespace.id,)), self.target]
         if draft.request_id:
             refs.append(Receipts.ref(self.namespace, self.judged.agent, draft.request_id))
         namespace, target, *receipt = await self.reader.store.read(self.partition, refs)
         if receipt and receipt[0] is not None:
             return await Receipts(self.reader).replay(receipt[0], draft.payload)  # type: ignore[arg-type]
+        if draft.expire_time_ms and draft.expire_time_ms <= self.now_ms:
+            raise InvalidField("memory.expire_time", "must lie in the future")
         self.profile = self._enter_namespace(namespace)  # type: ignore[arg-type]
         return await self.decide(target)  # type: ignore[arg-type]
 

@@ -350,6 +350,7 @@ class Changer:
         expires = change.fields.get("expire_time_ms", 0)
         if expires and expires <= now_ms:
             raise InvalidField("memory.expire_time", "must lie in the future")
+        target = _as_claimed(target, speaker_of(change.channel, request.agent, request.namespace.owner))
         version = _revised(target.memory.version, change, request.agent, head.last_version + 1, now_ms)
         vector = change.fields.get("vector")
         if vector is not None and target.namespace.dimension and len(vector) != target.namespace.dimension:
@@ -461,6 +462,17 @@ def _subject_key(version: Version, head: Head) -> str:
 def _blank_subject(version: Version, key: str) -> SubjectRecord:
     competes = key == subject_key(version.type, version.subject, "")
     return SubjectRecord(version.namespace, key, version.subject if competes else "", version.type)
+
+
+def _as_claimed(target: _Target, speaker: str) -> _Target:
+    """Return the target as its only speaker claims it by now: maybe surer, or of late, than when it was worded."""
+    if target.subject is None or sole_speaker(target.subject.record, target.head.memory_id) != speaker:
+        return target
+    [claim] = claims_of(target.subject.record, {target.head.memory_id})
+    version = replace(
+        target.memory.version, confidence=claim.confidence, event_time_ms=claim.event_time_ms
+    )
+    return replace(target, memory=replace(target.memory, version=version))
 
 
 def _claims_behind(version: Version, memory: StoredMemory) -> Sequence[Claim]:

@@ -56,6 +56,7 @@ class Node:
         self._is_reachable = True
         self._tails.start()
         self._run(self._heartbeat())
+        self._run(self._policies.run())
         self._run(self._served.run())
         self._run(self._worker.run())
 

@@ -5,23 +5,31 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+import structlog
+
 from hindsight_bus.app.tail import LogCommit, Tails
+from hindsight_bus.domain.errors import StoreUnavailable
 from hindsight_bus.domain.names import Namespace, Pattern
 from hindsight_bus.domain.policy import Policy, PolicyRecord, resolve
-from hindsight_bus.ports import MemoryLog, Stored
+from hindsight_bus.ports import Clock, MemoryLog, Stored
 
+log = structlog.get_logger(__name__)
+
+_RETRY_SECONDS = 1.0
 _MAX_RESOLVED = 10_000
 
 
 class PolicyBook:
     """Every stored policy; answers without I/O. Follows the control log, so other nodes' changes arrive in moments."""
 
-    def __init__(self, store: MemoryLog, tails: Tails) -> None:
+    def __init__(self, store: MemoryLog, tails: Tails, clock: Clock) -> None:
         self._store = store
         self._tails = tails
+        self._clock = clock
         self._records: dict[tuple[str, str], Stored[PolicyRecord]] = {}
         self._resolved: dict[str, tuple[Policy, list[PolicyRecord]]] = {}
-        self._reloading: asyncio.Task[None] | None = None
+        self._news = asyncio.Event()
+        self._lock = asyncio.Lock()
 
     async def load(self) -> None:
         """Read every policy and follow the control log from there on."""
@@ -29,11 +37,24 @@ class PolicyBook:
         self._tails.control.listen(self._on_commits)
         await self.reload()
 
+    async def run(self) -> None:
+        """Keep the copy fresh until cancelled."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            try:
+                await self.reload()
+            except StoreUnavailable as error:
+                log.warning("policies.store_unavailable", problem=error.message)
+                await self._clock.sleep(_RETRY_SECONDS)
+                self._news.set()
+
     async def reload(self) -> None:
         """Read every policy anew."""
-        stored = await self._store.policies()
-        self._records = {(s.record.pattern.tenant, str(s.record.pattern)): s for s in stored}
-        self._resolved.clear()
+        async with self._lock:  # an older answer must not come last
+            stored = await self._store.policies()
+            self._records = {(s.record.pattern.tenant, str(s.record.pattern)): s for s in stored}
+            self._resolved.clear()
 
     def in_force(self, namespace: Namespace) -> Policy:
         """Return the policy in force for a namespace."""
@@ -54,4 +75,4 @@ class PolicyBook:
         return self._records.get((pattern.tenant, str(pattern)))
 
     def _on_commits(self, commits: Sequence[LogCommit]) -> None:
-        self._reloading = asyncio.create_task(self.reload())
+        self._news.set()

@@ -56,10 +56,11 @@ class Writer:
         confidence = draft.channel.default_confidence if draft.confidence is None else draft.confidence
         draft = replace(draft, confidence=min(confidence, caller.ceiling))
         judged = await self._judge(draft, agent, policy)
-        attempt = ClaimAttempt if draft.type.has_claims else EpisodeAttempt
         committer = self._tools.committer
-        async with committer.locks.holding(draft.namespace.id, judged.subject_key or draft.request_id):
-            return await committer.attempt(lambda: attempt(self._tools, judged).run())
+        if not draft.type.has_claims:
+            return await committer.attempt(lambda: EpisodeAttempt(self._tools, judged).run())
+        async with committer.locks.holding(draft.namespace.id, judged.subject_key):
+            return await committer.attempt(lambda: ClaimAttempt(self._tools, judged).run())
 
     async def write_many(self, caller: Caller, drafts: Sequence[WriteDraft]) -> list[Outcome | HbusError]:
         """Write many memories side by side, those on one subject in order; each succeeds or fails on its own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Executor, Future
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, ParamSpec, TypeVar
 
 from hindsight_bus.adapters.index.analysis import Analyzer
@@ -28,10 +28,11 @@ from hindsight_bus.app.policies import PolicyBook
 from hindsight_bus.app.read import Reader
 from hindsight_bus.app.records import RecordReader
 from hindsight_bus.app.search import Searcher, SearchRequest
+from hindsight_bus.app.selection import WatchEvent
 from hindsight_bus.app.served import ServedNotes
 from hindsight_bus.app.tail import Tails
 from hindsight_bus.app.views import Views
-from hindsight_bus.app.watch import Beginning, Watcher, WatchRequest
+from hindsight_bus.app.watch import Batch, Beginning, Progress, Watcher, WatchRequest
 from hindsight_bus.app.work import DueWorker
 from hindsight_bus.app.write import Writer
 from hindsight_bus.domain.memory import Memory, MemoryState, MemoryType
@@ -82,7 +83,7 @@ class Node:
         self.analyzer = analyzer or Analyzer()
         self.records = RecordReader(self.store)
         self.tails = Tails(self.store, self.clock, ring_bytes)
-        self.policies = PolicyBook(self.store, self.tails)
+        self.policies = PolicyBook(self.store, self.tails, self.clock)
         self.views = Views(
             self.records, self.tails, lambda: View(self.analyzer), SameThread(), view_budget_bytes
         )
@@ -175,6 +176,22 @@ class Node:
         answer = await self.searcher.search(Caller(agent=agent), SearchRequest(**(asked | fields)))
         return [hit.memory for hit in answer.hits]
 
+    async def hear(self) -> list[WatchEvent]:
+        """Return every event from the beginning."""
+        events: list[WatchEvent] = []
+        async with aclosing(self.watch()) as stream:
+            async for message in stream:
+                if isinstance(message, Batch):
+                    events += message.events
+                if isinstance(message, Progress):
+                    break
+        return events
+
+    async def digest(self, namespace: Namespace = FACTS) -> str:
+        """Return the digest of a namespace's view; empty where there is no such namespace."""
+        view = await self.views.open(namespace)
+        return "" if view is None else await self.views.ask(view, lambda v: v.digest())
+
     def watch(
         self,
         *patterns: str,
@@ -200,9 +217,11 @@ async def running(node: Node) -> AsyncIterator[Node]:
     """Have a node's tails follow the log by themselves."""
     await node.policies.load()
     node.tails.start()
+    following = asyncio.create_task(node.policies.run())
     try:
         yield node
     finally:
+        following.cancel()
         await node.tails.stop()
         await node.views.close()
 
