@@ -103,7 +103,8 @@ lock: $(VENV)/.dev ## Pin the newest versions that pyproject.toml allows: ARGS=-
 	$(COMPILE) --group build --output-file requirements/build.txt
 	$(COMPILE) pyproject.toml --constraint requirements/build.txt --output-file requirements/run.txt
 	$(COMPILE) --group tools --output-file requirements/tools.txt
-	$(COMPILE) pyproject.toml --group dev --constraint requirements/build.txt --constraint requirements/run.txt --output-file requirements/dev.txt
+	$(COMPILE) pyproject.toml --extra mcp --constraint requirements/run.txt --output-file requirements/mcp.txt
+	$(COMPILE) pyproject.toml --extra mcp --group dev --constraint requirements/build.txt --constraint requirements/run.txt --output-file requirements/dev.txt
 
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
   --no-emit-package hbus --custom-compile-command 'make lock' $(ARGS)

@@ -1,0 +1,34 @@
+"""Prompts that a person picks: look before a task, learn after it."""
+
+from __future__ import annotations
+
+from services.mcp import answers
+from services.mcp.desk import Call, bus, desk
+
+_NOTHING = "Shared memory holds nothing that fits."
+_USE = (
+    "Use what helps of these notes, say where they contradict each other, and call search_memory for more before you "
+    "decide anything that they may bear on."
+)
+_REFLECT = (
+    "Look back at what you did. What worked, what did not, and what would you do next time? Keep only what a step, an "
+    "error or the user's words support. Then call write_memory once for each of the two to five lessons worth keeping, "
+    "with type lesson, as situation - action - result - lesson, and with type procedural for a way of doing things "
+    "that proved itself."
+)
+_QUERY_CHARS = 2048
+
+
+async def recall_before_task(task: str, call: Call) -> str:
+    """Begin a task with what memory knows of it."""
+    state = desk(call)
+    found = await (await bus(call)).search(
+        [], task[:_QUERY_CHARS], top_k=8, as_agent=state.identity.agent, for_user=state.identity.user
+    )
+    known = answers.found(found.hits, state.max_tokens, "").block
+    return "\n\n".join((f"Task: {task}", known or _NOTHING, _USE))
+
+
+async def reflect_after_task(task: str, outcome: str) -> str:
+    """End a task with lessons for the next one."""
+    return "\n\n".join((f"Task: {task}", f"Outcome: {outcome}", _REFLECT))
