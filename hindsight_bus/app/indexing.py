@@ -177,13 +177,14 @@ class Suspector:
         if row is None:
             return {}
         same_type = Filter(types=frozenset({row.version.type}))
-        return self._near_in_meaning(view, row, same_type) | self._read_alike(view, row, same_type)
+        comparable = replace(same_type, subject_if_named=row.version.named_subject)
+        return self._near_in_meaning(view, row, comparable) | self._read_alike(view, row, same_type)
 
-    def _near_in_meaning(self, view: NamespaceView, row: Row, same_type: Filter) -> dict[str, str]:
+    def _near_in_meaning(self, view: NamespaceView, row: Row, comparable: Filter) -> dict[str, str]:
         if row.vector is None:
             return {}
         near, language = {}, row.version.language
-        for other, cosine in view.nearest(vectors.from_bytes(row.vector), 4 * MAX_SUSPICIONS, same_type):
+        for other, cosine in view.nearest(vectors.from_bytes(row.vector), 4 * MAX_SUSPICIONS, comparable):
             found = view.get(other)
             if found is None or other == row.memory_id:
                 continue

@@ -130,6 +130,11 @@ class Version:
     channel: Channel = Channel.AGENT
     source: str = ""
 
+    @property
+    def named_subject(self) -> str:
+        """The subject that its writer named; empty where none was, or the rules derived one."""
+        return "" if self.subject_derived else self.subject
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:

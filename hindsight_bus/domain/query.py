@@ -21,6 +21,8 @@ class Filter:
     any_tags: frozenset[str] = frozenset()
     subject: str = ""
     subject_prefix: str = ""
+    subject_if_named: str = ""
+    """Subject of those memories whose writer named one; the others match too."""
     about: str = ""
     languages: frozenset[str] = frozenset()
     agents: frozenset[str] = frozenset()
@@ -54,6 +56,7 @@ class Filter:
             and (not self.any_tags or not self.any_tags.isdisjoint(version.tags))
             and (not self.subject or version.subject == self.subject)
             and version.subject.startswith(self.subject_prefix)
+            and (not self.subject_if_named or version.named_subject in ("", self.subject_if_named))
             and (not self.about or version.about == self.about)
             and (not self.languages or version.language in self.languages)
             and (not self.agents or not self.agents.isdisjoint(agents))

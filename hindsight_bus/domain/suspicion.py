@@ -40,8 +40,7 @@ def may_contradict(one: Version, other: Version) -> bool:
 
     Not where their writers named different subjects, or where they say the same.
     """
-    named = [version.subject for version in (one, other) if version.subject and not version.subject_derived]
-    if len(set(named)) > 1:
+    if len({one.named_subject, other.named_subject} - {""}) > 1:
         return False
     return statement_key(one.text, _value(one)) != statement_key(other.text, _value(other))
 

@@ -313,6 +313,7 @@ filters = st.builds(
     any_tags=st.frozensets(st.sampled_from(["b", "c", "missing"])),
     subject=st.sampled_from(["", "drink", "missing"]),
     subject_prefix=st.sampled_from(["", "preference.", "drink"]),
+    subject_if_named=st.sampled_from(["", "drink"]),
     about=st.sampled_from(["", "lisi"]),
     languages=st.frozensets(st.sampled_from(["zh", "en"])),
     agents=st.frozensets(st.sampled_from(["support", "orders"])),

@@ -27,6 +27,7 @@ _NUMBERS = np.dtype(
         ("importance", np.float64),
         ("explicit", np.bool_),
         ("pinned", np.bool_),
+        ("is_named", np.bool_),
         ("event_ms", np.int64),
         ("create_ms", np.int64),
         ("time_ms", np.int64),
@@ -165,6 +166,9 @@ class Columns:
         ):
             if any_of:
                 mask &= self._holding(name, any_of, top)
+        if wanted.subject_if_named:
+            same = self._holding("subject", (wanted.subject_if_named,), top)
+            mask &= ~self._numbers["is_named"][:top] | same
         if wanted.subject_prefix:
             subjects = self._tokens["subject"]
             mask &= self._holding(
@@ -201,6 +205,7 @@ def _numbers_of(row: Row) -> tuple[float, ...]:
         0.0,
         version.explicit,
         version.pinned,
+        bool(version.named_subject),
         version.event_time_ms,
         row.create_time_ms,
         version.event_time_ms or row.create_time_ms,
