@@ -1,0 +1,78 @@
+"""The rule reflector: a reflection, in the language of the task, made of what the steps show by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hindsight_bus.domain.findings import Finding, Rule, findings
+from hindsight_bus.domain.language import detect
+from hindsight_bus.domain.memory import Channel
+from hindsight_bus.domain.phrases import Phrases, phrases_in
+from hindsight_bus.domain.tasks import Item, ItemKind, Lesson, TaskOutcome
+from hindsight_bus.domain.trajectory import Trajectory, excerpt
+
+NAME = "rules"
+VERSION = 1
+MAX_ITEMS = 5
+"""Items of each kind, and lessons."""
+_SITUATION_CHARS = 240
+_ADVISED = (Rule.FAILED, Rule.COMPLAINT, Rule.REPEATED, Rule.UNEXPLAINED, Rule.RECOVERED, Rule.SLOW)
+"""Rules whose findings say what to do next time."""
+_EFFECTIVE = (Rule.RECOVERED, Rule.PRAISE, Rule.SUCCEEDED)
+
+
+@dataclass(frozen=True, slots=True)
+class Insights:
+    """What a reflector makes of a trajectory."""
+
+    items: tuple[Item, ...]
+    lessons: tuple[Lesson, ...]
+
+
+def reflect(trajectory: Trajectory) -> Insights:
+    """Return what is to be learnt from a task; pure, so the same steps always give the same. O(size).
+
+    Every item and lesson cites steps that exist, at least one unless none was recorded. A failed task yields a lesson.
+    """
+    words = phrases_in(detect(trajectory.goal))
+    found = findings(trajectory)
+    advised = [each for each in found if each.rule in _ADVISED][:MAX_ITEMS]
+    return Insights(
+        items=tuple(_items(found, advised, words)),
+        lessons=tuple(_lesson(trajectory, each, words) for each in advised),
+    )
+
+
+def _items(found: Sequence[Finding], advised: Sequence[Finding], words: Phrases) -> Iterator[Item]:
+    good = [each for each in found if each.rule in _EFFECTIVE]
+    bad = [each for each in found if each.rule not in _EFFECTIVE]
+    for kind, several in ((ItemKind.EFFECTIVE, good), (ItemKind.INEFFECTIVE, bad)):
+        for each in several[:MAX_ITEMS]:
+            yield Item(kind, words.fact(each), each.steps)
+    for each in advised:
+        yield Item(ItemKind.NEXT_TIME, words.advice(each), each.steps)
+
+
+def _lesson(trajectory: Trajectory, finding: Finding, words: Phrases) -> Lesson:
+    return Lesson(
+        situation=excerpt(trajectory.goal, _SITUATION_CHARS),
+        action=words.action(finding),
+        result=words.result(finding, has_failed=trajectory.outcome is TaskOutcome.FAILURE),
+        lesson=words.advice(finding),
+        steps=finding.steps,
+        statement=finding.statement,
+        confidence=_confidence(trajectory, finding),
+    )
+
+
+def _confidence(trajectory: Trajectory, finding: Finding) -> float:
+    """Return the confidence of a conclusion: that of reflection, and never above the weakest step it rests on."""
+    cited = set(finding.steps)
+    evidence = [step.confidence for step in trajectory.steps if step.sequence in cited]
+    return min([Channel.REFLECTION.default_confidence, *evidence])
+
+
+def text_of(lesson: Lesson, language: str) -> str:
+    """Return a lesson as one text: what is remembered, and found again by its situation."""
+    return phrases_in(language).whole(lesson.situation, lesson.action, lesson.result, lesson.lesson)
