@@ -61,6 +61,16 @@ class SameThread(Executor):
         return done
 
 
+class EventLoopClock:
+    """Time as it passes: for the pauses of a tail, which decide nothing."""
+
+    def monotonic(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
 class Node:
     """One node's use cases; nodes that share ``store`` and ``clock`` are nodes of one installation."""
 
@@ -82,7 +92,7 @@ class Node:
         self.ids = ids or FakeIds()
         self.analyzer = analyzer or Analyzer()
         self.records = RecordReader(self.store)
-        self.tails = Tails(self.store, self.clock, ring_bytes)
+        self.tails = Tails(self.store, EventLoopClock(), ring_bytes)
         self.policies = PolicyBook(self.store, self.tails, self.clock)
         self.views = Views(
             self.records, self.tails, lambda: View(self.analyzer), SameThread(), view_budget_bytes
