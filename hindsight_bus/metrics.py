@@ -10,7 +10,7 @@ _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 
 
 
 class Metrics:
-    """Counts calls: how many are open, how they end, how long they take."""
+    """Counts calls: how many are open, how they end, how long they take. And what becomes of the memories served."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
@@ -19,6 +19,12 @@ class Metrics:
         seconds = Histogram(
             "hbus_call_seconds", "Duration of calls.", ["method"], registry=registry, buckets=_SECONDS
         )
+        self._retrieved = Counter(
+            "hbus_memories_retrieved",
+            "Memories given to agents, as reported by RecordUsage.",
+            registry=registry,
+        )
+        self._used = Counter("hbus_memories_used", "Memories of those that answers used.", registry=registry)
         # Looking a child up by its labels costs more than counting.
         self._open_of = cache(opened.labels)
         self._ended_of = cache(ended.labels)
@@ -33,6 +39,11 @@ class Metrics:
         self._open_of(method).dec()
         self._ended_of(method, code, reason).inc()
         self._seconds_of(method).observe(seconds)
+
+    def used(self, retrieved: int, used: int) -> None:
+        """Note how many memories an answer was given and how many it used; their ratio is the utilisation."""
+        self._retrieved.inc(retrieved)
+        self._used.inc(used)
 
 
 class MetricsPage:

@@ -68,6 +68,7 @@ class Server:
         self._config = config
         self._log = log
         self._metrics = Metrics(CollectorRegistry())
+        app.usage.listeners.append(self._metrics.used)
         self._page: MetricsPage | None = None
         self._streams = OpenStreams(config.max_agent_streams, config.max_streams)
         self._boundary = Boundary(OpenAccess(), self._streams, self._metrics, log, config.max_call_seconds)
@@ -119,7 +120,7 @@ class Server:
         servicers: dict[ServiceDescriptor, object] = {}
         if "memory" in config.roles:
             servicers[_service(memory_service_pb2)] = MemoryServicer(
-                app.writer, app.changer, app.reader, app.searcher, outcomes
+                app.writer, app.changer, app.reader, app.searcher, app.contexts, app.usage, outcomes
             )
             servicers[_service(namespace_service_pb2)] = NamespaceServicer(app.namespaces)
         if "bus" in config.roles:

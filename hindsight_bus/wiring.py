@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
@@ -26,6 +27,7 @@ from hindsight_bus.app.attempt import WriteTools
 from hindsight_bus.app.change import Changer
 from hindsight_bus.app.commit import Committer
 from hindsight_bus.app.conflicts import Conflicts
+from hindsight_bus.app.context import ContextBuilder
 from hindsight_bus.app.indexing import Caretaker, Indexer, Suspector, due_handlers
 from hindsight_bus.app.namespaces import Namespaces
 from hindsight_bus.app.node import Node
@@ -35,6 +37,7 @@ from hindsight_bus.app.records import RecordReader
 from hindsight_bus.app.search import Searcher
 from hindsight_bus.app.served import ServedNotes
 from hindsight_bus.app.tail import Tails
+from hindsight_bus.app.usage import UsageRecorder
 from hindsight_bus.app.views import Views
 from hindsight_bus.app.watch import Watcher
 from hindsight_bus.app.work import DueWorker
@@ -54,6 +57,8 @@ class App:
     changer: Changer
     reader: Reader
     searcher: Searcher
+    contexts: ContextBuilder
+    usage: UsageRecorder
     watcher: Watcher
     conflicts: Conflicts
     namespaces: Namespaces
@@ -133,11 +138,14 @@ async def assemble(
     node = Node(store, tails, policies, views, served, worker, clock)
     await node.start()
     stack.push_async_callback(node.stop)
+    searcher = Searcher(reader, views, policies, embedder, served)
     return App(
         writer=writer,
         changer=changer,
         reader=Reader(reader, tails, served),
-        searcher=Searcher(reader, views, policies, embedder, served),
+        searcher=searcher,
+        contexts=ContextBuilder(searcher, partial(secrets.token_hex, 8)),
+        usage=UsageRecorder(reader, committer),
         watcher=Watcher(reader, tails, served),
         conflicts=conflicts,
         namespaces=Namespaces(reader, committer, policies, views, embedder.profile),

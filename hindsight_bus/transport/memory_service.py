@@ -5,12 +5,14 @@ from __future__ import annotations
 from hbus.v1 import memory_service_pb2 as pb
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.change import Changer, MemoryChange
+from hindsight_bus.app.context import ContextBuilder
 from hindsight_bus.app.read import Reader
 from hindsight_bus.app.search import Searcher
+from hindsight_bus.app.usage import UsageRecorder
 from hindsight_bus.app.write import Writer
 from hindsight_bus.domain.names import Namespace
 from hindsight_bus.transport import paging
-from hindsight_bus.transport.codec import fields, memories, queries
+from hindsight_bus.transport.codec import context, fields, memories, queries
 from hindsight_bus.transport.codec.outcomes import Outcomes
 from hindsight_bus.transport.writes import write_each
 
@@ -21,12 +23,21 @@ class MemoryServicer:
     """Serves ``hbus.v1.MemoryService``."""
 
     def __init__(
-        self, writer: Writer, changer: Changer, reader: Reader, searcher: Searcher, outcomes: Outcomes
+        self,
+        writer: Writer,
+        changer: Changer,
+        reader: Reader,
+        searcher: Searcher,
+        contexts: ContextBuilder,
+        usage: UsageRecorder,
+        outcomes: Outcomes,
     ) -> None:
         self._writer = writer
         self._changer = changer
         self._reader = reader
         self._searcher = searcher
+        self._contexts = contexts
+        self._usage = usage
         self._outcomes = outcomes
 
     async def WriteMemory(self, caller: Caller, request: pb.WriteMemoryRequest) -> pb.WriteMemoryResponse:
@@ -133,3 +144,13 @@ class MemoryServicer:
         return pb.ListMemoryVersionsResponse(
             versions=rows, next_page_token=paging.encode_number(caller, request, left_off or next_before)
         )
+
+    async def BuildContext(self, caller: Caller, request: pb.BuildContextRequest) -> pb.BuildContextResponse:
+        """Render what a search finds for a prompt."""
+        answer = await self._contexts.build(caller, context.decode_context(request, caller.tenant))
+        return context.encode_context(answer, caller.tenant)
+
+    async def RecordUsage(self, caller: Caller, request: pb.RecordUsageRequest) -> pb.RecordUsageResponse:
+        """Count what an answer used."""
+        report = context.decode_usage(request, caller.tenant)
+        return self._outcomes.used(await self._usage.record(caller, report), caller.tenant)

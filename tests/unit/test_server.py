@@ -37,7 +37,17 @@ class Running:
     def __init__(self, **settings: Any) -> None:
         self.use_cases = NotingApp()
         self.node = SimpleNamespace(is_ready=True)
-        names = ("writer", "changer", "reader", "searcher", "watcher", "conflicts", "namespaces")
+        names = (
+            "writer",
+            "changer",
+            "reader",
+            "searcher",
+            "contexts",
+            "usage",
+            "watcher",
+            "conflicts",
+            "namespaces",
+        )
         app = SimpleNamespace(
             **dict.fromkeys(names, self.use_cases), node=self.node, log=SimpleNamespace(is_fsynced=True)
         )

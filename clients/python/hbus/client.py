@@ -23,7 +23,9 @@ from hbus.v1.bus_service_pb2_grpc import BusServiceStub
 from hbus.v1.conflict_pb2 import Conflict, ConflictState, ResolutionAction
 from hbus.v1.memory_pb2 import Channel, Memory, MemoryVersion
 from hbus.v1.memory_service_pb2 import (
+    BuildContextResponse,
     ForgetMemoryResponse,
+    RecordUsageResponse,
     RestoreMemoryResponse,
     SearchMemoriesResponse,
     UpdateMemoryResponse,
@@ -39,7 +41,16 @@ from hbus.v1.namespace_service_pb2 import (
     UpdatePolicyResponse,
 )
 from hbus.v1.namespace_service_pb2_grpc import NamespaceServiceStub
-from hbus.values import ActionName, ChannelName, ConflictRef, ConflictStateName, MemoryRef, Token, name_of
+from hbus.values import (
+    ActionName,
+    ChannelName,
+    ConflictRef,
+    ConflictStateName,
+    LanguageName,
+    MemoryRef,
+    Token,
+    name_of,
+)
 
 DEFAULT_TIMEOUT_S = 5.0
 STREAM_BACKOFF = Backoff(first_s=0.1, cap_s=2.0)
@@ -162,6 +173,59 @@ class Client:
             read=read,
         )
         return self._call(self._memories.SearchMemories, request, timeout)
+
+    def context(
+        self,
+        namespaces: str | Iterable[str],
+        query: str,
+        *,
+        max_tokens: int = 0,
+        language: LanguageName = "",
+        top_k: int = 0,
+        vector: Iterable[float] = (),
+        as_agent: str = "",
+        for_user: str = "",
+        filter: FilterFields | None = None,
+        weights: RankingWeights | None = None,
+        timeout: float | None = None,
+        **read: Unpack[ReadFields],
+    ) -> BuildContextResponse:
+        """Find memories as ``search`` does, rendered as a block for a prompt of at most ``max_tokens`` (0 = 1,000).
+
+        Nothing in the block can close it; it is empty where nothing relevant is found. ``advice`` of the answer says
+        where in a prompt it belongs. Tell ``record_usage`` afterwards what the answer used.
+        """
+        search = requests.search(
+            namespaces,
+            query,
+            top_k=top_k,
+            vector=vector,
+            as_agent=as_agent,
+            for_user=for_user,
+            filter=filter,
+            weights=weights,
+            read=read,
+        )
+        request = requests.context(search, max_tokens, language)
+        return self._call(self._memories.BuildContext, request, timeout)
+
+    def record_usage(
+        self,
+        retrieved: requests.Retrieved,
+        *,
+        used: Iterable[MemoryRef] = (),
+        answer: str = "",
+        query: str = "",
+        request_id: str = "",
+        timeout: float | None = None,
+    ) -> RecordUsageResponse:
+        """Tell which memories that the agent was given its answer used; use lifts their importance.
+
+        ``retrieved`` is what ``search`` or ``context`` answered, or memories. Name those that were ``used``, or give
+        the ``answer`` (and the ``query``, whose words do not count) to have it estimated.
+        """
+        request = requests.usage(retrieved, used, answer, query, request_id)
+        return self._call(self._memories.RecordUsage, request, timeout)
 
     def get(
         self,

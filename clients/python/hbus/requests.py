@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Unpack
+from typing import Any, TypeAlias, Unpack
 
 from google.protobuf.field_mask_pb2 import FieldMask
 
@@ -35,12 +35,16 @@ from hbus.v1.memory_pb2 import (
 )
 from hbus.v1.memory_service_pb2 import (
     BatchWriteMemoriesRequest,
+    BuildContextRequest,
+    BuildContextResponse,
     ForgetMemoryRequest,
     GetMemoryRequest,
     ListMemoriesRequest,
     ListMemoryVersionsRequest,
+    RecordUsageRequest,
     RestoreMemoryRequest,
     SearchMemoriesRequest,
+    SearchMemoriesResponse,
     UpdateMemoryRequest,
     WriteMemoryRequest,
 )
@@ -55,6 +59,7 @@ from hbus.values import (
     ChannelName,
     ConflictRef,
     ConflictStateName,
+    LanguageName,
     MemoryRef,
     Token,
     moment,
@@ -65,6 +70,9 @@ from hbus.values import (
 )
 
 MAX_BATCH = 500
+
+Retrieved: TypeAlias = SearchMemoriesResponse | BuildContextResponse | Iterable[MemoryRef]
+"""What a search or a context answered, or the memories that an agent was given."""
 
 
 def new_request_id() -> str:
@@ -156,6 +164,32 @@ def search(
         weights=weights,
         consistency=consistency(read or {}),
     )
+
+
+def context(search: SearchMemoriesRequest, max_tokens: int, language: LanguageName) -> BuildContextRequest:
+    """Build the rendering of what a search finds."""
+    return BuildContextRequest(search=search, max_tokens=max_tokens, language=language)
+
+
+def usage(
+    retrieved: Retrieved, used: Iterable[MemoryRef], answer: str, query: str, request_id: str
+) -> RecordUsageRequest:
+    """Build a report of what an answer used of what it was given."""
+    return RecordUsageRequest(
+        retrieved=_retrieved(retrieved),
+        used=map(name_of, used),
+        answer=answer,
+        query=query,
+        request_id=request_id or new_request_id(),
+    )
+
+
+def _retrieved(given: Retrieved) -> Iterable[str]:
+    if isinstance(given, BuildContextResponse):
+        return given.memories
+    if isinstance(given, SearchMemoriesResponse):
+        return [hit.memory.name for hit in given.hits]
+    return map(name_of, given)
 
 
 def _several(names: str | Iterable[str]) -> Iterable[str]:

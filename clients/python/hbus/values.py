@@ -21,6 +21,8 @@ ChannelName: TypeAlias = Literal["user", "agent", "tool", "ingest", "reflection"
 ConflictStateName: TypeAlias = Literal["open", "suspected", "resolved", "moot", "settled"]
 ActionName: TypeAlias = Literal["choose", "merge", "keep_all"]
 ConflictPolicyName: TypeAlias = Literal["confidence", "latest", "manual"]
+LanguageName: TypeAlias = Literal["", "zh", "en"]
+"""A language that blocks for prompts are worded in; empty: that of the query."""
 KindName: TypeAlias = Literal[
     "written",
     "corroborated",

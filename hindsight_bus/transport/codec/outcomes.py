@@ -9,6 +9,7 @@ from hbus.v1 import memory_service_pb2 as pb
 from hbus.v1.common_pb2 import Durability
 from hindsight_bus.app.conflicts import Resolved
 from hindsight_bus.app.outcome import Outcome
+from hindsight_bus.app.usage import UsageOutcome
 from hindsight_bus.domain.errors import HbusError
 from hindsight_bus.domain.position import Positions
 from hindsight_bus.transport.codec import fields
@@ -59,6 +60,15 @@ class Outcomes:
         return pb.RestoreMemoryResponse(
             memory=encode_memory(outcome.memory) if outcome.memory else None,
             conflict=encode_conflict(outcome.conflict) if outcome.conflict else None,
+            token=encode_token(outcome.positions, tenant),
+            durability=self._durability,
+        )
+
+    def used(self, outcome: UsageOutcome, tenant: str) -> pb.RecordUsageResponse:
+        """Return the answer to a report of use."""
+        return pb.RecordUsageResponse(
+            used=map(str, outcome.used),
+            utilisation=len(outcome.used) / outcome.retrieved if outcome.retrieved else 0.0,
             token=encode_token(outcome.positions, tenant),
             durability=self._durability,
         )

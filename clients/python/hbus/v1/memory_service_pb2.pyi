@@ -278,3 +278,57 @@ class ListMemoryVersionsResponse(_message.Message):
     versions: _containers.RepeatedCompositeFieldContainer[_memory_pb2.MemoryVersion]
     next_page_token: str
     def __init__(self, versions: _Optional[_Iterable[_Union[_memory_pb2.MemoryVersion, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class BuildContextRequest(_message.Message):
+    __slots__ = ("search", "max_tokens", "language")
+    SEARCH_FIELD_NUMBER: _ClassVar[int]
+    MAX_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    LANGUAGE_FIELD_NUMBER: _ClassVar[int]
+    search: SearchMemoriesRequest
+    max_tokens: int
+    language: str
+    def __init__(self, search: _Optional[_Union[SearchMemoriesRequest, _Mapping]] = ..., max_tokens: _Optional[int] = ..., language: _Optional[str] = ...) -> None: ...
+
+class BuildContextResponse(_message.Message):
+    __slots__ = ("text", "advice", "memories", "left_out", "tokens", "token", "dense_skipped")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    ADVICE_FIELD_NUMBER: _ClassVar[int]
+    MEMORIES_FIELD_NUMBER: _ClassVar[int]
+    LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    DENSE_SKIPPED_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    advice: str
+    memories: _containers.RepeatedScalarFieldContainer[str]
+    left_out: int
+    tokens: int
+    token: _common_pb2.ConsistencyToken
+    dense_skipped: bool
+    def __init__(self, text: _Optional[str] = ..., advice: _Optional[str] = ..., memories: _Optional[_Iterable[str]] = ..., left_out: _Optional[int] = ..., tokens: _Optional[int] = ..., token: _Optional[_Union[_common_pb2.ConsistencyToken, _Mapping]] = ..., dense_skipped: _Optional[bool] = ...) -> None: ...
+
+class RecordUsageRequest(_message.Message):
+    __slots__ = ("retrieved", "used", "answer", "query", "request_id")
+    RETRIEVED_FIELD_NUMBER: _ClassVar[int]
+    USED_FIELD_NUMBER: _ClassVar[int]
+    ANSWER_FIELD_NUMBER: _ClassVar[int]
+    QUERY_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    retrieved: _containers.RepeatedScalarFieldContainer[str]
+    used: _containers.RepeatedScalarFieldContainer[str]
+    answer: str
+    query: str
+    request_id: str
+    def __init__(self, retrieved: _Optional[_Iterable[str]] = ..., used: _Optional[_Iterable[str]] = ..., answer: _Optional[str] = ..., query: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class RecordUsageResponse(_message.Message):
+    __slots__ = ("used", "utilisation", "token", "durability")
+    USED_FIELD_NUMBER: _ClassVar[int]
+    UTILISATION_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    DURABILITY_FIELD_NUMBER: _ClassVar[int]
+    used: _containers.RepeatedScalarFieldContainer[str]
+    utilisation: float
+    token: _common_pb2.ConsistencyToken
+    durability: _common_pb2.Durability
+    def __init__(self, used: _Optional[_Iterable[str]] = ..., utilisation: _Optional[float] = ..., token: _Optional[_Union[_common_pb2.ConsistencyToken, _Mapping]] = ..., durability: _Optional[_Union[_common_pb2.Durability, str]] = ...) -> None: ...

@@ -80,6 +80,16 @@ class MemoryServiceStub:
                 request_serializer=hbus_dot_v1_dot_memory__service__pb2.ListMemoryVersionsRequest.SerializeToString,
                 response_deserializer=hbus_dot_v1_dot_memory__service__pb2.ListMemoryVersionsResponse.FromString,
                 _registered_method=True)
+        self.BuildContext = channel.unary_unary(
+                '/hbus.v1.MemoryService/BuildContext',
+                request_serializer=hbus_dot_v1_dot_memory__service__pb2.BuildContextRequest.SerializeToString,
+                response_deserializer=hbus_dot_v1_dot_memory__service__pb2.BuildContextResponse.FromString,
+                _registered_method=True)
+        self.RecordUsage = channel.unary_unary(
+                '/hbus.v1.MemoryService/RecordUsage',
+                request_serializer=hbus_dot_v1_dot_memory__service__pb2.RecordUsageRequest.SerializeToString,
+                response_deserializer=hbus_dot_v1_dot_memory__service__pb2.RecordUsageResponse.FromString,
+                _registered_method=True)
 
 
 class MemoryServiceServicer:
@@ -150,6 +160,22 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def BuildContext(self, request, context):
+        """Finds memories as SearchMemories does and renders them as a block to put into a prompt. No memory can close the
+        block or leave its own line in it, whatever it says.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RecordUsage(self, request, context):
+        """Tells which of the memories that an agent was given its answer used. Use lifts their importance in later answers.
+        Needs the agent's name.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_MemoryServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -197,6 +223,16 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.ListMemoryVersions,
                     request_deserializer=hbus_dot_v1_dot_memory__service__pb2.ListMemoryVersionsRequest.FromString,
                     response_serializer=hbus_dot_v1_dot_memory__service__pb2.ListMemoryVersionsResponse.SerializeToString,
+            ),
+            'BuildContext': grpc.unary_unary_rpc_method_handler(
+                    servicer.BuildContext,
+                    request_deserializer=hbus_dot_v1_dot_memory__service__pb2.BuildContextRequest.FromString,
+                    response_serializer=hbus_dot_v1_dot_memory__service__pb2.BuildContextResponse.SerializeToString,
+            ),
+            'RecordUsage': grpc.unary_unary_rpc_method_handler(
+                    servicer.RecordUsage,
+                    request_deserializer=hbus_dot_v1_dot_memory__service__pb2.RecordUsageRequest.FromString,
+                    response_serializer=hbus_dot_v1_dot_memory__service__pb2.RecordUsageResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -443,6 +479,60 @@ class MemoryService:
             '/hbus.v1.MemoryService/ListMemoryVersions',
             hbus_dot_v1_dot_memory__service__pb2.ListMemoryVersionsRequest.SerializeToString,
             hbus_dot_v1_dot_memory__service__pb2.ListMemoryVersionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def BuildContext(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hbus.v1.MemoryService/BuildContext',
+            hbus_dot_v1_dot_memory__service__pb2.BuildContextRequest.SerializeToString,
+            hbus_dot_v1_dot_memory__service__pb2.BuildContextResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RecordUsage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hbus.v1.MemoryService/RecordUsage',
+            hbus_dot_v1_dot_memory__service__pb2.RecordUsageRequest.SerializeToString,
+            hbus_dot_v1_dot_memory__service__pb2.RecordUsageResponse.FromString,
             options,
             channel_credentials,
             insecure,

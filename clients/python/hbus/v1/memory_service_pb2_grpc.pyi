@@ -53,6 +53,14 @@ class MemoryServiceStub:
     """Brings back a forgotten, superseded or expired memory, or an earlier version of a live one."""
     ListMemoryVersions: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.ListMemoryVersionsRequest, _memory_service_pb2.ListMemoryVersionsResponse]
     """Lists the versions of a memory, newest first, with what happened to it."""
+    BuildContext: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.BuildContextRequest, _memory_service_pb2.BuildContextResponse]
+    """Finds memories as SearchMemories does and renders them as a block to put into a prompt. No memory can close the
+    block or leave its own line in it, whatever it says.
+    """
+    RecordUsage: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.RecordUsageRequest, _memory_service_pb2.RecordUsageResponse]
+    """Tells which of the memories that an agent was given its answer used. Use lifts their importance in later answers.
+    Needs the agent's name.
+    """
 
 @_typing.type_check_only
 class MemoryServiceAsyncStub(MemoryServiceStub):
@@ -79,6 +87,14 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """Brings back a forgotten, superseded or expired memory, or an earlier version of a live one."""
     ListMemoryVersions: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.ListMemoryVersionsRequest, _memory_service_pb2.ListMemoryVersionsResponse]  # type: ignore[assignment]
     """Lists the versions of a memory, newest first, with what happened to it."""
+    BuildContext: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.BuildContextRequest, _memory_service_pb2.BuildContextResponse]  # type: ignore[assignment]
+    """Finds memories as SearchMemories does and renders them as a block to put into a prompt. No memory can close the
+    block or leave its own line in it, whatever it says.
+    """
+    RecordUsage: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.RecordUsageRequest, _memory_service_pb2.RecordUsageResponse]  # type: ignore[assignment]
+    """Tells which of the memories that an agent was given its answer used. Use lifts their importance in later answers.
+    Needs the agent's name.
+    """
 
 class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
     """Memories: write, read, find, change, forget."""
@@ -156,5 +172,25 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.ListMemoryVersionsResponse, _abc.Awaitable[_memory_service_pb2.ListMemoryVersionsResponse]]:
         """Lists the versions of a memory, newest first, with what happened to it."""
+
+    @_abc_1.abstractmethod
+    def BuildContext(
+        self,
+        request: _memory_service_pb2.BuildContextRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_service_pb2.BuildContextResponse, _abc.Awaitable[_memory_service_pb2.BuildContextResponse]]:
+        """Finds memories as SearchMemories does and renders them as a block to put into a prompt. No memory can close the
+        block or leave its own line in it, whatever it says.
+        """
+
+    @_abc_1.abstractmethod
+    def RecordUsage(
+        self,
+        request: _memory_service_pb2.RecordUsageRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_service_pb2.RecordUsageResponse, _abc.Awaitable[_memory_service_pb2.RecordUsageResponse]]:
+        """Tells which of the memories that an agent was given its answer used. Use lifts their importance in later answers.
+        Needs the agent's name.
+        """
 
 def add_MemoryServiceServicer_to_server(servicer: MemoryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
