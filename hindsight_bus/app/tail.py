@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from hindsight_bus.domain.errors import LogDiverged, RevisionCompacted, StoreUnavailable
+from hindsight_bus.domain.errors import HbusError, LogDiverged, RevisionCompacted
 from hindsight_bus.domain.events import Entry, EventKind
 from hindsight_bus.domain.memory import MemoryState, Vector, Version
 from hindsight_bus.domain.position import Position
@@ -29,6 +29,7 @@ POLL_SECONDS = 1.0
 _OWN_SECONDS = 0.002
 """How long a wake-up waits for what this node is committing: its acknowledgement is on the way."""
 PAGE = 1000
+_RETRY_SECONDS = 0.2
 _ENTRY_BYTES = 600
 """Estimated size of a decoded event without its text."""
 
@@ -74,6 +75,10 @@ def own_commit(commit: Commit, committed: Committed, known: Iterable[Version]) -
             case Vector() as vector:
                 vectors[vector.memory_id, vector.version] = vector
     return LogCommit(entry, versions, vectors)
+
+
+def no_vectors(namespace_id: str) -> None:
+    """Want the vectors of no namespace."""
 
 
 def _missing_refs(commit: LogCommit, profile_of: Callable[[str], str | None]) -> Iterable[Ref]:
@@ -267,9 +272,11 @@ class PartitionTail:
                 continue
             try:
                 await self.catch_up()
-            except StoreUnavailable as error:
-                log.warning("tail.store_unavailable", partition=self.partition, problem=error.message)
-                await clock.sleep(0.2)
+            except HbusError as error:  # the store is away, or holds what only newer nodes can read
+                log.warning(
+                    "tail.behind", partition=self.partition, reason=error.reason, problem=error.message
+                )
+                await clock.sleep(_RETRY_SECONDS)
                 self.wake()
 
     async def catch_up(self) -> None:

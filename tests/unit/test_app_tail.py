@@ -1,0 +1,66 @@
+"""Tails: every commit once and in order, however it is heard of, and never given up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from hindsight_bus.adapters.memory.clock import FakeClock
+from hindsight_bus.adapters.memory.log import FakeLog
+from hindsight_bus.app.tail import LogCommit
+from hindsight_bus.domain.errors import HbusError, SchemaTooNew, StoreUnavailable
+from hindsight_bus.domain.events import Entry
+from hindsight_bus.ports import Commit, Committed
+from tests.unit.app_rig import Node, eventually, running
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable(), SchemaTooNew(2, 1)])
+async def test_a_tail_goes_on_after_it_could_not_read(error: HbusError) -> None:
+    """The store was away, or held a record of a newer server: what follows is heard of all the same."""
+    clock = FakeClock()
+    store = FakeLog(clock.now_ms, partitions=1)
+    writer, node = Node(store=store, clock=clock), Node(store=store, clock=clock)
+    entries, failures = store.entries, iter([error])
+
+    async def fail_at_first(partition: int, after: int, limit: int = 1000) -> list[Entry]:
+        if partition == 0:
+            for failure in failures:
+                raise failure
+        return await entries(partition, after, limit)
+
+    async with running(node):
+        await node.tails[0].follow()
+        store.entries = fail_at_first  # type: ignore[method-assign]
+        outcome = await writer.note("one")
+        await eventually(lambda: node.tails[0].position == outcome.positions[0])
+
+
+async def test_commits_are_told_of_once_and_in_order_however_they_are_acknowledged() -> None:
+    """Replies may overtake each other, and other nodes' commits lie between; the log's order holds."""
+    clock = FakeClock()
+    store = FakeLog(clock.now_ms, partitions=1)
+    node = Node(store=store, clock=clock)
+    other = Node(store=store, clock=clock, ids=node.ids, analyzer=node.analyzer)
+    told: list[int] = []
+    commit_now = store.commit
+
+    async def reply_late(commit: Commit) -> Committed:
+        committed = await commit_now(commit)
+        for _ in range(committed.position.revision * 7 % 5):
+            await asyncio.sleep(0)
+        return committed
+
+    def listen(commits: Sequence[LogCommit]) -> None:
+        told.extend(each.revision for each in commits)
+
+    async with running(node):
+        await node.note("one")
+        await node.tails[0].follow()
+        node.tails[0].listen(listen)
+        store.commit = reply_late  # type: ignore[method-assign]
+        writes = [(other if n % 3 == 0 else node).note(f"note {n}") for n in range(40)]
+        await asyncio.gather(*writes)
+        await eventually(lambda: len(told) >= 40)
+    assert told == list(range(2, 42))
