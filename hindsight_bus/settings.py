@@ -15,7 +15,7 @@ from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 PREFIX = "HBUS_"
-OF_CLIENTS = ("HBUS_TARGET", "HBUS_AGENT", "HBUS_API_KEY")
+OF_CLIENTS = ("HBUS_TARGET", "HBUS_AGENT", "HBUS_USER", "HBUS_API_KEY")
 """Names of the same prefix that the commands of a client read; a server leaves them alone."""
 
 Role = Literal["memory", "bus"]

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hindsight_bus import __version__
-from hindsight_bus.cli import conflicts, context, demo, health, memories, serve, watch, why
+from hindsight_bus.cli import conflicts, context, demo, health, mcp, memories, serve, watch, why
 
 app = typer.Typer(
     add_completion=False,
@@ -45,3 +45,4 @@ app.command()(why.why)
 app.command()(health.health)
 app.command()(health.doctor)
 app.command()(demo.demo)
+app.add_typer(mcp.app, name="mcp")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import shlex
 import sys
+import sysconfig
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hindsight_bus import __version__
+from hindsight_bus.cli import output
 from hindsight_bus.cli.link import DEFAULT_TARGET, ApiKey, Target, fail
+from services.mcp import hosts
+from services.mcp.hosts import Host
 
 if TYPE_CHECKING:
     from services.mcp.launch import Launch
@@ -76,6 +81,74 @@ def mcp(
         serve_stdio(launch)
 
 
+@app.command()
+def install(
+    host: Annotated[Host, typer.Option(help="Whose configuration to change.")],
+    user: User,
+    agent: Agent = "",
+    target: Target = DEFAULT_TARGET,
+    api_key: ApiKey = "",
+    tools: Tools = "default",
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The configuration, where it is not in its usual place."),
+    ] = None,
+    only_print: Annotated[bool, typer.Option("--print", help="Print the entry and change nothing.")] = False,
+) -> None:
+    """Enter the shim in a host's configuration, or print what to enter.
+
+    Other entries stay as they are, and the file as it was is kept beside it.
+    """
+    launch = launch_for(target, user, agent or host.value, api_key, tools)
+    path = config or hosts.config_path(host)
+    if path is None:
+        _explain_http(launch, tools)
+        return
+    command = _command(launch, tools)
+    if only_print:
+        typer.echo(hosts.snippet(host, command), nl=False)
+        return
+    try:
+        change = hosts.install(host, command, path)
+    except (hosts.CannotEdit, OSError) as error:
+        fail(f"{path}: {error}; enter this by hand:\n{hosts.snippet(host, command)}")
+    _report(change, host)
+
+
+def _command(launch: Launch, tools: str) -> hosts.Command:
+    script = Path(sysconfig.get_path("scripts")) / "hbus"
+    main = ("-c", "from hindsight_bus.cli import main; main()")
+    program, first = (str(script), ()) if script.exists() else (sys.executable, main)
+    return hosts.Command(
+        program,
+        (*first, *_arguments(launch, tools)),
+        {"HBUS_API_KEY": launch.api_key} if launch.api_key else {},
+    )
+
+
+def _arguments(launch: Launch, tools: str) -> tuple[str, ...]:
+    whom = ("--user", launch.identity.user, "--agent", launch.identity.agent)
+    return ("mcp", "--target", launch.target, *whom, "--tools", tools)
+
+
+def _explain_http(launch: Launch, tools: str) -> None:
+    """Say what to do for a host that takes a URL."""
+    typer.echo(f"hbus {shlex.join(_arguments(launch, tools))} --http --listen {DEFAULT_LISTEN}")
+    output.note(
+        f"Start that beside the host, then add an MCP server of type HTTP with the URL http://{DEFAULT_LISTEN}/mcp. "
+        "For a host in a container listen to its network (--insecure) and name yourself with --allow-host."
+    )
+
+
+def _report(change: hosts.Change, host: Host) -> None:
+    if not change.is_changed:
+        typer.echo(f"{change.path} has it already")
+        return
+    kept = f"; as it was: {change.backup}" if change.backup else ""
+    typer.echo(f"entered in {change.path}{kept}")
+    output.note(f"Start {host.value} again to have it read.")
+
+
 def require_sdk() -> None:
     """End the command where the extra is not installed."""
     if find_spec("mcp") is None:
@@ -90,7 +163,9 @@ def log_to(file: Path | None) -> None:
     )
 
 
-def launch_for(target: str, user: str, agent: str, api_key: str, tools: str, max_tokens: int) -> Launch:
+def launch_for(
+    target: str, user: str, agent: str, api_key: str, tools: str, max_tokens: int = 4000
+) -> Launch:
     """Return what to serve; a bad value is a usage error."""
     from services.mcp.identity import Identity
     from services.mcp.launch import Launch

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
 import hbus
-from hbus.v1.memory_service_pb2 import UpdateMemoryResponse
+from hbus.v1.memory_service_pb2 import BuildContextResponse, UpdateMemoryResponse
 from services.mcp import quoting
 from services.mcp.quoting import Quote
 
@@ -21,16 +21,23 @@ class Row(BaseModel):
     state: str
     subject: str
     confidence: float
-    score: float | None = None
+
+
+class Recalled(BaseModel):
+    """Memories that a search found."""
+
+    block: str = Field(description="The memories as quoted data; empty for none.")
+    memories: list[str] = Field(description="Their names, line by line.")
+    truncated: bool = Field(description="More was found than fits.")
+    token: str
 
 
 class Memories(BaseModel):
-    """Memories, quoted."""
+    """Memories of a listing."""
 
     block: str = Field(description="The memories as quoted data; empty for none.")
     rows: list[Row]
-    truncated: bool = Field(description="There is more than fits.")
-    token: str = ""
+    truncated: bool = Field(description="There is more.")
 
 
 class Written(BaseModel):
@@ -79,7 +86,7 @@ class Events(BaseModel):
     token: str = Field(description="Pass it to the next call.")
 
 
-def row(line: int, memory: hbus.Memory, score: float | None = None) -> Row:
+def row(line: int, memory: hbus.Memory) -> Row:
     """Return the facts about a memory."""
     return Row(
         line=line,
@@ -88,38 +95,27 @@ def row(line: int, memory: hbus.Memory, score: float | None = None) -> Row:
         state=hbus.label(hbus.MemoryState, memory.state),
         subject=quoting.escape(memory.subject),
         confidence=round(memory.effective_confidence, 3),
-        score=None if score is None else round(score, 3),
     )
 
 
-def found(hits: Sequence[hbus.SearchHit], max_tokens: int, token: str) -> Memories:
-    """Return search hits, each with the rivals that are no hits themselves."""
-    groups = [[(hit.memory, hit.score), *((rival, None) for rival in hit.rivals)] for hit in hits]
-    return _memories(groups, max_tokens, token)
+def recalled(answer: BuildContextResponse) -> Recalled:
+    """Return what a search found, as the bus has rendered it."""
+    return Recalled(
+        block=answer.text,
+        memories=list(answer.memories),
+        truncated=answer.left_out > 0,
+        token=answer.token.token,
+    )
 
 
-def listed(memories: Iterable[hbus.Memory], max_tokens: int, has_more: bool) -> Memories:
+def listed(memories: Sequence[hbus.Memory], max_tokens: int, *, has_more: bool) -> Memories:
     """Return memories of a listing."""
-    answer = _memories([[(memory, None)] for memory in memories], max_tokens, "")
-    return answer.model_copy(update={"truncated": answer.truncated or has_more})
-
-
-def _memories(
-    groups: Sequence[Sequence[tuple[hbus.Memory, float | None]]], max_tokens: int, token: str
-) -> Memories:
-    shown = quoting.fit([_quotes([memory for memory, _ in group]) for group in groups], max_tokens)
-    flat = [each for group in groups[: len(shown)] for each in group]
+    shown = quoting.fit(map(quoting.of_memory, memories), max_tokens)
     return Memories(
-        block=quoting.block(quote for group in shown for quote in group),
-        rows=[row(line, memory, score) for line, (memory, score) in enumerate(flat, start=1)],
-        truncated=len(shown) < len(groups),
-        token=token,
+        block=quoting.block(shown),
+        rows=[row(line, memory) for line, memory in enumerate(memories[: len(shown)], start=1)],
+        truncated=has_more or len(shown) < len(memories),
     )
-
-
-def _quotes(group: Sequence[hbus.Memory]) -> list[Quote]:
-    first, *rivals = group
-    return [quoting.of_memory(first), *(quoting.of_memory(rival, quoting.RIVAL) for rival in rivals)]
 
 
 def written(answer: hbus.WriteMemoryResponse | UpdateMemoryResponse, max_tokens: int) -> Written:
@@ -133,6 +129,6 @@ def written(answer: hbus.WriteMemoryResponse | UpdateMemoryResponse, max_tokens:
         state=hbus.label(hbus.MemoryState, memory.state) if memory.name else "",
         confidence=round(memory.effective_confidence, 3),
         conflict=answer.conflict.name,
-        block=quoting.block(side for [side] in quoting.fit([[side] for side in sides], max_tokens)),
+        block=quoting.block(quoting.fit(sides, max_tokens)),
         token=answer.token.token,
     )

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from services.mcp.identity import Identity
 
-PROFILES = ("all", "default", "typed", "connector")
 DEFAULT_MAX_TOKENS = 4000
 
 
@@ -27,8 +26,8 @@ class Launch:
     """Deadline of each call to the bus."""
 
     def __post_init__(self) -> None:
-        if self.max_tokens < 1000:
-            raise ValueError("an answer needs room for at least 1000 tokens")
+        if not 1000 <= self.max_tokens <= 32_000:
+            raise ValueError("an answer has room for 1,000 to 32,000 tokens")
         if not (self.identity.user and self.identity.agent):
             raise ValueError("name the user whose memory this is, and the agent to act as")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from services.mcp import answers
 from services.mcp.desk import Call, bus, desk
 
 _NOTHING = "Shared memory holds nothing that fits."
@@ -22,11 +21,15 @@ _QUERY_CHARS = 2048
 async def recall_before_task(task: str, call: Call) -> str:
     """Begin a task with what memory knows of it."""
     state = desk(call)
-    found = await (await bus(call)).search(
-        [], task[:_QUERY_CHARS], top_k=8, as_agent=state.identity.agent, for_user=state.identity.user
+    known = await (await bus(call)).context(
+        [],
+        task[:_QUERY_CHARS],
+        max_tokens=state.max_tokens,
+        top_k=8,
+        as_agent=state.identity.agent,
+        for_user=state.identity.user,
     )
-    known = answers.found(found.hits, state.max_tokens, "").block
-    return "\n\n".join((f"Task: {task}", known or _NOTHING, _USE))
+    return "\n\n".join((f"Task: {task}", known.text or _NOTHING, _USE))
 
 
 async def reflect_after_task(task: str, outcome: str) -> str:

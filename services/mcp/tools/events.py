@@ -75,10 +75,10 @@ async def _hear(
 
 
 def _answer(heard: Sequence[Heard], end: Place, max_tokens: int, limit: int) -> Events:
-    shown = quoting.fit([[_quote(event)] for event, _ in heard], max_tokens)
+    shown = quoting.fit((_quote(event) for event, _ in heard), max_tokens)
     is_cut = len(shown) < len(heard)
     return Events(
-        block=quoting.block(quote for [quote] in shown),
+        block=quoting.block(shown),
         events=[_happening(line, event) for line, (event, _) in enumerate(heard[: len(shown)], start=1)],
         truncated=is_cut or len(heard) == limit,
         token=str(heard[len(shown) - 1][1] if is_cut else end),

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from services.mcp.answers import Memories, Written
+from services.mcp.answers import Recalled, Written
 from services.mcp.arguments import InScope, Limit, Query, SaidBy, Tags, Text, When
 from services.mcp.desk import Call
 from services.mcp.tools.memories import search_memory, write_memory
@@ -26,7 +26,7 @@ async def store_episodic_memory(
     )
 
 
-async def query_semantic_memory(call: Call, query: Query, limit: Limit = 5) -> Memories:
+async def query_semantic_memory(call: Call, query: Query, limit: Limit = 5) -> Recalled:
     """Find facts and preferences of the user; quoted data, best first."""
     return await search_memory(call, query, limit=limit, types=["semantic"])
 
