@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
-_CHUNK_BYTES = 64 * 1024
+_CHUNK_BYTES = 8 * 1024
 
 
 class FaultProxy:
@@ -21,13 +21,15 @@ class FaultProxy:
         self.loses_reply_to: Callable[[bytes], bool] = _nothing
         """Asked for each piece of a request; after True the piece still goes through, and the connection is cut the
         moment that something comes back."""
+        self.cuts_reply_at: Callable[[bytes], bool] = _nothing
+        """Asked for each piece of a reply; after True half of the piece goes through, and the connection is cut."""
         self.delay_s = 0.0
         """How long each piece is held in each direction."""
         self.cuts = 0
         """Connections cut so far."""
         self.target = str(listen or "")
         self._listen = listen
-        self._links: set[_Link] = set()
+        self._links: dict[_Link, asyncio.Task[None] | None] = {}
         self._server: asyncio.Server | None = None
 
     async def __aenter__(self) -> FaultProxy:
@@ -45,12 +47,8 @@ class FaultProxy:
         assert self._server is not None
         self._server.close()
         self.cut()
+        await asyncio.gather(*filter(None, self._links.values()))
         await self._server.wait_closed()
-
-    @property
-    def connections(self) -> int:
-        """Connections forwarded now."""
-        return len(self._links)
 
     def cut(self) -> None:
         """Cut every connection at once."""
@@ -59,14 +57,14 @@ class FaultProxy:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         link = _Link(self, writer)
-        self._links.add(link)
+        self._links[link] = asyncio.current_task()
         try:
             await link.forward(reader)
         except OSError:
             pass  # either end went away: what is left is to drop the other one
         finally:
-            self._links.discard(link)
             link.drop()
+            del self._links[link]
 
 
 class _Link:
@@ -76,9 +74,11 @@ class _Link:
         self._proxy = proxy
         self._writers = [client]
         self._is_doomed = False
+        self._is_cut = False
 
     def cut(self) -> None:
-        self._proxy.cuts += 1
+        self._proxy.cuts += not self._is_cut
+        self._is_cut = True
         self.drop()
 
     def drop(self) -> None:
@@ -118,8 +118,11 @@ class _Link:
         while piece := await source.read(_CHUNK_BYTES):
             await self._hold()
             if self._is_doomed:
-                self.cut()
-                return
+                return self.cut()
+            if self._proxy.cuts_reply_at(piece):
+                sink.write(piece[: len(piece) // 2])
+                await sink.drain()
+                return self.cut()
             sink.write(piece)
             await sink.drain()
 

@@ -34,6 +34,7 @@ async def test_a_lost_reply_leaves_one_effect(
     async with FaultProxy(valkey.socket, place / "proxy.sock") as proxy:
         server = await serve(valkey_url=f"unix://{proxy.target}")
         await supply_vectors(server.target)
+        proxy.delay_s = 0.001  # so that calls overlap
         proxy.loses_reply_to = lambda piece: commit in piece and chance.random() < 0.1
         versions = await asyncio.gather(
             *(_write(server.target, history, f"w{n}", calls // WRITERS) for n in range(WRITERS))

@@ -75,3 +75,11 @@ async def test_a_cut_ends_every_connection(counter: Counter, place: Path) -> Non
         assert await line(reader) == b""
         writer.transport.abort()
         assert proxy.cuts == 1
+
+
+async def test_a_reply_is_cut_in_its_middle(counter: Counter, place: Path) -> None:
+    """Half of the piece arrives, then the connection breaks."""
+    async with FaultProxy(place / "counter.sock") as proxy:
+        proxy.cuts_reply_at = lambda piece: True
+        assert await ask(proxy.target) in (b"1", b"")
+        assert proxy.cuts == 1
