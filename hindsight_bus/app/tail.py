@@ -81,6 +81,10 @@ def no_vectors(namespace_id: str) -> None:
     """Want the vectors of no namespace."""
 
 
+def no_vectors(namespace_id: str) -> None:
+    """Want the vectors of no namespace."""
+
+
 def _missing_refs(commit: LogCommit, profile_of: Callable[[str], str | None]) -> Iterable[Ref]:
     for event in commit.entry.events:
         if event.after is MemoryState.NONE:  # purged by this very commit

@@ -16,7 +16,7 @@ from hindsight_bus.app.pulse import Pulse
 from hindsight_bus.app.records import RecordReader, StoredMemory
 from hindsight_bus.app.selection import Selection, WatchEvent
 from hindsight_bus.app.served import ServedNotes
-from hindsight_bus.app.tail import LogCommit, Tails, read_commits
+from hindsight_bus.app.tail import LogCommit, Tails, no_vectors, read_commits
 from hindsight_bus.domain.errors import LogDiverged
 from hindsight_bus.domain.memory import Memory
 from hindsight_bus.domain.names import Namespace, Pattern
@@ -178,7 +178,7 @@ class _Subscription:
                 return newest
 
     async def _confirm(self, position: Position) -> None:
-        await read_commits(self._reader.store, position, 1, _no_vectors)
+        await read_commits(self._reader.store, position, 1, no_vectors)
 
     def _listener(self) -> Callable[[Sequence[LogCommit]], None]:
         def on_commits(commits: Sequence[LogCommit]) -> None:
@@ -262,7 +262,7 @@ class _Subscription:
             return False
         commits = tail.since(cursor.revision, MAX_EVENTS)
         if commits is None:
-            commits = await read_commits(self._reader.store, cursor, MAX_EVENTS, _no_vectors)
+            commits = await read_commits(self._reader.store, cursor, MAX_EVENTS, no_vectors)
         size = 0
         for commit in commits:
             found = self._selection.events(commit)
@@ -272,7 +272,3 @@ class _Subscription:
             self._batch += found
             self._cursors[partition] = commit.position
         return bool(commits)
-
-
-def _no_vectors(namespace_id: str) -> None:
-    return None

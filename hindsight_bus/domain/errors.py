@@ -10,6 +10,7 @@
         WrongState
         SupersedesIncomplete
         ProfileMismatch
+        GroupMismatch
         RequestIdReused
         SubjectFull
         QuotaExceeded
@@ -133,6 +134,17 @@ class ProfileMismatch(Refused):
             namespace=namespace,
             expected=expected,
             actual=actual,
+        )
+
+
+class GroupMismatch(Refused):
+    """The consumer group was created by other terms."""
+
+    reason = "GROUP_MISMATCH"
+
+    def __init__(self, group: str, terms: list[str]) -> None:
+        super().__init__(
+            f"group {group} was created with other terms: {', '.join(terms)}", group=group, terms=",".join(terms)
         )
 
 

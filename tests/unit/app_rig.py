@@ -12,6 +12,7 @@ from hindsight_bus.adapters.index.analysis import Analyzer
 from hindsight_bus.adapters.index.view import View
 from hindsight_bus.adapters.memory.clock import FakeClock
 from hindsight_bus.adapters.memory.embedder import FakeEmbedder
+from hindsight_bus.adapters.memory.groups import FakeGroups
 from hindsight_bus.adapters.memory.ids import FakeIds
 from hindsight_bus.adapters.memory.log import FakeLog
 from hindsight_bus.app.attempt import WriteTools
@@ -19,8 +20,10 @@ from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.change import Changer, MemoryChange
 from hindsight_bus.app.commit import Committer
 from hindsight_bus.app.conflicts import Conflicts, Decide
+from hindsight_bus.app.consume import Consumers
 from hindsight_bus.app.draft import WriteDraft
 from hindsight_bus.app.freshness import Freshness
+from hindsight_bus.app.groups import GroupBook
 from hindsight_bus.app.indexing import Caretaker, Indexer, Suspector, due_handlers
 from hindsight_bus.app.namespaces import Namespaces
 from hindsight_bus.app.outcome import Outcome
@@ -39,7 +42,7 @@ from hindsight_bus.domain.memory import Memory, MemoryState, MemoryType
 from hindsight_bus.domain.names import Namespace, Pattern, ResourceName
 from hindsight_bus.domain.query import EventFilter, Filter
 from hindsight_bus.domain.records import Conflict, ConflictState, ResolutionAction
-from hindsight_bus.ports import Ids, MemoryLog, Stored
+from hindsight_bus.ports import Groups, Ids, MemoryLog, Stored
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -81,6 +84,7 @@ class Node:
         clock: FakeClock | None = None,
         embedder: FakeEmbedder | None = None,
         ids: Ids | None = None,
+        groups: Groups | None = None,
         analyzer: Analyzer | None = None,
         ring_bytes: int = 1 << 20,
         view_budget_bytes: int = 1 << 30,
@@ -111,6 +115,9 @@ class Node:
         self.reader = Reader(self.records, self.tails, self.served)
         self.searcher = Searcher(self.records, self.views, self.policies, self.embedder, self.served)
         self.watcher = Watcher(self.records, self.tails, self.served, checkpoint_seconds)
+        self.groups = groups or FakeGroups(self.store, self.clock.now_ms)
+        self.book = GroupBook(self.store, self.groups, self.ids)
+        self.consumers = Consumers(self.store, self.groups, self.tails, self.book, self.served)
         self.namespaces = Namespaces(
             self.records, self.committer, self.policies, self.views, self.embedder.profile
         )

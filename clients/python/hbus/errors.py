@@ -10,6 +10,7 @@
         WrongState
         SupersedesIncomplete
         ProfileMismatch
+        GroupMismatch
         RequestIdReused
         SchemaTooNew
       LimitReached                   use less, or later: see retry_after_s
@@ -135,6 +136,12 @@ class ProfileMismatch(Refused):
     """The namespace keeps its vectors in another embedding profile."""
 
     reasons = ("PROFILE_MISMATCH",)
+
+
+class GroupMismatch(Refused):
+    """The consumer group was created by other terms; ``metadata["terms"]`` names them."""
+
+    reasons = ("GROUP_MISMATCH",)
 
 
 class RequestIdReused(Refused):

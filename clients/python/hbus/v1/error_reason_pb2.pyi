@@ -30,6 +30,7 @@ class ErrorReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ERROR_REASON_SCHEMA_TOO_NEW: _ClassVar[ErrorReason]
     ERROR_REASON_INTERNAL: _ClassVar[ErrorReason]
     ERROR_REASON_EMBEDDER_UNAVAILABLE: _ClassVar[ErrorReason]
+    ERROR_REASON_GROUP_MISMATCH: _ClassVar[ErrorReason]
 ERROR_REASON_UNSPECIFIED: ErrorReason
 ERROR_REASON_INVALID_FIELD: ErrorReason
 ERROR_REASON_AGENT_REQUIRED: ErrorReason
@@ -54,3 +55,4 @@ ERROR_REASON_DEADLINE: ErrorReason
 ERROR_REASON_SCHEMA_TOO_NEW: ErrorReason
 ERROR_REASON_INTERNAL: ErrorReason
 ERROR_REASON_EMBEDDER_UNAVAILABLE: ErrorReason
+ERROR_REASON_GROUP_MISMATCH: ErrorReason
