@@ -48,6 +48,7 @@ def row_of(stored: StoredMemory, usage: Usage | None = None) -> Row:
         vector=None if stored.vector is None else stored.vector.values,
         retrieved=usage.retrieved if usage is not None else 0,
         used=usage.used if usage is not None else 0,
+        superseded_by=head.record.superseded_by,
     )
 
 
@@ -81,6 +82,7 @@ def changed_row(row: Row | None, event: Event, commit: LogCommit) -> Row | None:
         vector=row.vector if row is not None and row.version.number == event.version else None,
         retrieved=row.retrieved if row is not None else 0,
         used=row.used if row is not None else 0,
+        superseded_by=event.superseded_by,
     )
 
 
@@ -358,7 +360,7 @@ class Views:
         for future, result in zip(waiting, [*answers, *results], strict=True):
             if not future.done():
                 future.set_result(result)
-        if events and view.record.namespace.id in self._loaded:
+        if events and self._loaded.get(view.record.namespace.id) is view:
             self._weigh(view)
             self._changed.fire()
 
