@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
-from hindsight_bus.adapters.embedding.profiles import background_cosine
 from hindsight_bus.adapters.index.analysis import Analyzer
 from hindsight_bus.adapters.index.view import View
 from hindsight_bus.app.freshness import Freshness
@@ -44,12 +43,12 @@ class Follower:
 
 
 @asynccontextmanager
-async def following(store: MemoryLog, profile: str, ring_bytes: int = 64 << 10) -> AsyncIterator[Follower]:
+async def following(store: MemoryLog, ring_bytes: int = 64 << 10) -> AsyncIterator[Follower]:
     """Follow a store until the block ends."""
     tails = Tails(store, SystemClock(), ring_bytes)
-    analyzer, background = Analyzer(), background_cosine(profile)
+    analyzer = Analyzer()
     with ThreadPoolExecutor(1) as thread:
-        views = Views(RecordReader(store), tails, lambda: View(analyzer, background), thread, _BUDGET_BYTES)
+        views = Views(RecordReader(store), tails, lambda: View(analyzer), thread, _BUDGET_BYTES)
         tails.start()
         try:
             yield Follower(views)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-
 _SHORT_S = 300
 """Time limit of a short form: starting servers takes as long as the machine is busy."""
 

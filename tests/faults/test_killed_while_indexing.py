@@ -30,7 +30,6 @@ pytestmark = [pytest.mark.faults, pytest.mark.e2e]
 
 NAME = "user:zhangsan:facts"
 NAMESPACE = Namespace.parse(NAME, OPEN_TENANT)
-PROFILE = "use"
 WRITERS = 4
 WORDS = (
     "tea train rain dog river table lamp bread north winter violin ticket garden coffee 茶 火车 雨 狗".split()
@@ -51,10 +50,10 @@ async def test_vectors_arrive_and_views_agree_whatever_is_killed(
 ) -> None:
     """So many kills leave vectors to be made; after each the followed view equals a rebuilt one, and in the end no
     vector is missing."""
-    starting = (serve(name, valkey_url=valkey.url, embedder=PROFILE) for name in ("one", "two"))
+    starting = (serve(name, valkey_url=valkey.url, embedder="use") for name in ("one", "two"))
     servers = await asyncio.gather(*starting)
     caught = 0
-    async with following(store, PROFILE) as follower:
+    async with following(store) as follower:
         while caught < kills:
             for server in servers:
                 await _work_and_kill(server, chance)
@@ -116,7 +115,7 @@ async def _act(bus: hbus.aio.Client, names: list[str], chance: random.Random) ->
 async def _check(follower: Follower, store: ValkeyLog) -> int:
     """Compare with a view built from scratch, at one place in the log; return how many vectors are pending."""
     partition = partition_of(NAMESPACE.owner_id, store.partitions)
-    async with asyncio.timeout(60.0), following(store, PROFILE) as fresh:
+    async with asyncio.timeout(60.0), following(store) as fresh:
         while True:
             before = (await store.ends(partition)).newest
             followed, built = await follower.digest(NAMESPACE), await fresh.digest(NAMESPACE)
