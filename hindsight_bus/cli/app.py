@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hindsight_bus import __version__
-from hindsight_bus.cli import conflicts, context, demo, health, mcp, memories, serve, watch, why
+from hindsight_bus.cli import conflicts, context, demo, evaluate, health, mcp, memories, serve, watch, why
 
 app = typer.Typer(
     add_completion=False,
@@ -38,6 +38,7 @@ app.command()(serve.serve)
 app.command()(memories.write)
 app.command()(memories.search)
 app.command()(context.context)
+app.add_typer(evaluate.app, name="eval")
 app.command()(watch.watch)
 app.command()(conflicts.conflicts)
 app.command()(conflicts.resolve)

@@ -1,0 +1,1 @@
+"""Measuring retrieval: labelled questions against a running server, as any client would ask them."""

@@ -1,0 +1,106 @@
+"""``hbus eval`` against a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from typer.testing import CliRunner, Result
+
+from hindsight_bus.cli.app import app
+from tests.faults.processes import ServerProcess
+
+pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="module")]
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Path]:
+    """Return a directory with a short path (UNIX sockets allow 107 bytes)."""
+    path = Path(tempfile.mkdtemp(prefix="hbus-"))
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(place: Path) -> AsyncIterator[ServerProcess]:
+    process = ServerProcess(place, embedder="use")
+    await process.start()
+    yield process
+    await process.close()
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Return a labelled data set: two people, a chain of tools that replace each other, and what must not come."""
+    memories: list[dict[str, Any]] = [
+        {"id": "tea", "namespace": "li", "text": "Li drinks green tea", "event_time": "2026-05-02T08:00:00Z"},
+        {"id": "piano", "namespace": "wang", "text": "王先生每天练习钢琴"},
+        {"id": "old", "namespace": "li", "text": "The linter is TSLint", "type": "semantic", "subject": "linter"},
+        {
+            "id": "new", "namespace": "li", "text": "The linter is Biome", "type": "semantic", "subject": "linter",
+            "supersedes": ["old"], "aliases": ["biome"],
+        },
+    ]  # fmt: skip
+    queries: list[dict[str, Any]] = [
+        {
+            "namespace": "li",
+            "text": "green tea",
+            "relevant": ["tea"],
+            "never": ["piano"],
+            "answer": "green tea",
+        },
+        {"namespace": ["li", "wang"], "text": "练习钢琴", "relevant": ["piano"], "group": "zh"},
+        {"namespace": "li", "text": "linter Biome", "relevant": ["new"], "never": ["old"]},
+        {"namespace": "nobody", "text": "anything"},
+    ]
+    path = tmp_path / "demo.jsonl"
+    lines = [{"memory": each} for each in memories] + [{"query": each} for each in queries]
+    path.write_text("\n".join(json.dumps(line, ensure_ascii=False) for line in lines), "utf-8")
+    return path
+
+
+async def evaluate(server: ServerProcess, *arguments: object) -> Result:
+    command = ["eval", "run", *map(str, arguments)]
+    return await asyncio.to_thread(CliRunner().invoke, app, command, env={"HBUS_TARGET": server.target})
+
+
+async def test_a_run_loads_asks_and_reports(server: ServerProcess, data: Path, tmp_path: Path) -> None:
+    """Every question is judged; results come as JSON, as a table and as a page; a second run loads nothing anew."""
+    page = tmp_path / "report.html"
+    result = await evaluate(server, data, "--json", "--html", page)
+    assert result.exit_code == 0, result.output
+    rows = {row["set"]: row for row in map(json.loads, result.stdout.splitlines())}
+    assert rows["demo"]["queries"] == 3
+    assert rows["demo"]["recall"]["10"] == 1.0
+    assert rows["demo"]["violations"] == 0
+    assert rows["demo zh"]["mrr"] == 1.0
+    assert rows["demo"]["utilisation"] is None
+    assert "<svg" in page.read_text("utf-8")
+    again = await evaluate(server, data)
+    assert again.exit_code == 0, again.output
+    assert "demo zh" in again.stdout
+
+
+async def test_utilisation_is_what_answers_used(server: ServerProcess, data: Path) -> None:
+    """With --usage the data's answers are reported, and the share of what came back that they used is shown."""
+    result = await evaluate(server, data, "--json", "--usage")
+    assert result.exit_code == 0, result.output
+    rows = {row["set"]: row for row in map(json.loads, result.stdout.splitlines())}
+    assert 0.0 < rows["demo"]["utilisation"] <= 1.0
+
+
+async def test_bad_data_is_refused(server: ServerProcess, tmp_path: Path) -> None:
+    """A line that is wrong is named, and a set without questions measures nothing."""
+    for content, problem in (('{"query": {}}', "line 1"), ("", "no question")):
+        path = tmp_path / "bad.jsonl"
+        path.write_text(content)
+        result = await evaluate(server, path)
+        assert result.exit_code == 1
+        assert problem in result.stderr
