@@ -35,6 +35,8 @@ from hindsight_bus.domain.records import (
     Usage,
 )
 from hindsight_bus.domain.suspicion import Closeness
+from hindsight_bus.domain.tasks import Insights, Reflection, Task, TaskSteps
+from hindsight_bus.domain.trajectory import Trajectory
 
 Record = (
     Head
@@ -47,6 +49,9 @@ Record = (
     | Fingerprint
     | Usage
     | PolicyRecord
+    | Task
+    | TaskSteps
+    | Reflection
 )
 R = TypeVar("R", bound=Record, covariant=True)
 
@@ -60,7 +65,8 @@ class Ref:
 
     Key parts: Head (memory_id), Version (memory_id, number), Vector (memory_id, version, profile), SubjectRecord
     (namespace.id, key), Conflict (id), NamespaceRecord (namespace.id), Receipt (namespace.id, principal, request_id),
-    Fingerprint (namespace.id, digest), Usage (memory_id,), PolicyRecord (tenant, pattern text).
+    Fingerprint (namespace.id, digest), Usage (memory_id,), PolicyRecord (tenant, pattern text),
+    Task (id,), TaskSteps (task_id, number), Reflection (task_id,).
     """
 
     kind: type[Record]
@@ -74,7 +80,7 @@ def ref_of(record: Record) -> Ref:
 
 def _key_of(record: Record) -> tuple[str | int, ...]:
     match record:
-        case Head():
+        case Head() | Usage():
             return (record.memory_id,)
         case Version():
             return record.memory_id, record.number
@@ -82,7 +88,7 @@ def _key_of(record: Record) -> tuple[str | int, ...]:
             return record.memory_id, record.version, record.profile
         case SubjectRecord():
             return record.namespace.id, record.key
-        case Conflict():
+        case Conflict() | Task():
             return (record.id,)
         case NamespaceRecord():
             return (record.namespace.id,)
@@ -90,10 +96,12 @@ def _key_of(record: Record) -> tuple[str | int, ...]:
             return record.namespace.id, record.principal, record.request_id
         case Fingerprint():
             return record.namespace.id, record.digest
-        case Usage():
-            return (record.memory_id,)
         case PolicyRecord():
             return record.pattern.tenant, str(record.pattern)
+        case TaskSteps():
+            return record.task_id, record.number
+        case Reflection():
+            return (record.task_id,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +129,8 @@ class Put:
     """Write a record. ``ttl_ms`` 0 = for ever.
 
     Side effects by class: a new Head enters its namespace's index (by creation revision); a new NamespaceRecord enters
-    the lists of its partition and its owner; a new Conflict enters its namespace's conflict index; a PolicyRecord
-    enters the list of policies.
+    the lists of its partition and its owner; a new Conflict or Task enters its namespace's index of those; a
+    PolicyRecord enters the list of policies.
     """
 
     record: Record
@@ -152,7 +160,7 @@ class DueItem:
 
     id: str
     kind: str
-    """`embed`, `expire`, `purge`, `resettle`."""
+    """`embed`, `expire`, `purge`, `resettle`, `reflect`, ..."""
     payload: tuple[str | int, ...]
     due_ms: int = 0
 
@@ -305,6 +313,12 @@ class MemoryLog(Protocol):
         self, namespace: Namespace, before: int = 0, limit: int = 1000
     ) -> list[tuple[str, int]]:
         """Return (conflict id, creation revision), newest first, those with a revision below ``before`` (0 = all)."""
+        ...
+
+    async def task_ids(
+        self, namespace: Namespace, before: int = 0, limit: int = 1000
+    ) -> list[tuple[str, int]]:
+        """Return (task id, creation revision), newest first, those with a revision below ``before`` (0 = all)."""
         ...
 
     async def namespaces(self, partition: int) -> list[str]:
@@ -667,6 +681,31 @@ class Embedder(Protocol):
 
     async def close(self) -> None:
         """Release what it holds."""
+        ...
+
+
+# --- reflecting ----------------------------------------------------------------------------------------------------
+
+
+class Reflector(Protocol):
+    """Makes lessons of what happened in a task. No call blocks the event loop.
+
+    Constraints: everything said MUST cite steps that exist; a failed task MUST yield a lesson; no lesson may be surer
+    than the weakest step it cites. One that depends on others MUST fall back on rules rather than fail for good.
+    """
+
+    @property
+    def name(self) -> str:
+        """What reflects: ``rules``, or the name of a model."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """Grows when the same steps may give something else."""
+        ...
+
+    async def reflect(self, trajectory: Trajectory) -> Insights:
+        """Return what is to be learnt."""
         ...
 
 

@@ -469,9 +469,7 @@ def _as_claimed(target: _Target, speaker: str) -> _Target:
     if target.subject is None or sole_speaker(target.subject.record, target.head.memory_id) != speaker:
         return target
     [claim] = claims_of(target.subject.record, {target.head.memory_id})
-    version = replace(
-        target.memory.version, confidence=claim.confidence, event_time_ms=claim.event_time_ms
-    )
+    version = replace(target.memory.version, confidence=claim.confidence, event_time_ms=claim.event_time_ms)
     return replace(target, memory=replace(target.memory, version=version))
 
 

@@ -274,19 +274,17 @@ class CommitPlan:
 
     def tell_policy(self, pattern: str) -> None:
         """Add the event that a policy changed."""
-        none, kind = MemoryState.NONE, EventKind.POLICY
+        self._tell_beside(EventKind.POLICY, "", MemoryType.EPISODIC, pattern)
+
+    def tell_task(self, task_id: str, what: str) -> None:
+        """Add the event that a task or its reflection changed; it makes the revision that others compare."""
+        self._tell_beside(EventKind.TASK, task_id, MemoryType.LESSON, what)
+
+    def _tell_beside(self, kind: EventKind, about: str, type: MemoryType, reason: str) -> None:
+        """Add an event that no memory is changed by."""
+        none = MemoryState.NONE
         event = Event(
-            kind,
-            self.namespace,
-            "",
-            0,
-            MemoryType.EPISODIC,
-            none,
-            none,
-            0.0,
-            0.0,
-            agent=self.agent,
-            reason=pattern,
+            kind, self.namespace, about, 0, type, none, none, 0.0, 0.0, agent=self.agent, reason=reason
         )
         self._events.append(event)
 

@@ -32,9 +32,11 @@ class EventKind(IntEnum):
     """Internal, control partition only: a policy changed; ``reason`` is its pattern."""
     USED = 101
     """Internal, for views: how often a memory was used has been recorded. It names no version, for none changed."""
+    TASK = 102
+    """Internal: a task or its reflection changed; ``memory_id`` is the task's. No memory did."""
 
 
-QUIET_KINDS = frozenset({EventKind.INDEXED, EventKind.USED})
+QUIET_KINDS = frozenset({EventKind.INDEXED, EventKind.USED, EventKind.TASK})
 """What nobody hears of without asking: nothing about the memory changed."""
 
 

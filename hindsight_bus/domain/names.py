@@ -185,6 +185,11 @@ def conflict_name(namespace: Namespace | str, conflict_id: str) -> str:
     return f"namespaces/{namespace}/conflicts/{conflict_id}"
 
 
+def task_name(namespace: Namespace | str, task_id: str) -> str:
+    """Return the resource name of a task."""
+    return f"namespaces/{namespace}/tasks/{task_id}"
+
+
 def id_for_request(namespace: Namespace, principal: str, request_id: str) -> str:
     """Return the memory id that a request_id stands for: the same request makes the same memory."""
     return digest("request", namespace.id, principal, request_id)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from hindsight_bus.domain.findings import Finding, Rule, findings
 from hindsight_bus.domain.language import detect
 from hindsight_bus.domain.memory import Channel
 from hindsight_bus.domain.phrases import Phrases, phrases_in
-from hindsight_bus.domain.tasks import Item, ItemKind, Lesson, TaskOutcome
+from hindsight_bus.domain.tasks import Insights, Item, ItemKind, Lesson, TaskOutcome
 from hindsight_bus.domain.trajectory import Trajectory, excerpt
 
 NAME = "rules"
@@ -20,14 +19,6 @@ _SITUATION_CHARS = 240
 _ADVISED = (Rule.FAILED, Rule.COMPLAINT, Rule.REPEATED, Rule.UNEXPLAINED, Rule.RECOVERED, Rule.SLOW)
 """Rules whose findings say what to do next time."""
 _EFFECTIVE = (Rule.RECOVERED, Rule.PRAISE, Rule.SUCCEEDED)
-
-
-@dataclass(frozen=True, slots=True)
-class Insights:
-    """What a reflector makes of a trajectory."""
-
-    items: tuple[Item, ...]
-    lessons: tuple[Lesson, ...]
 
 
 def reflect(trajectory: Trajectory) -> Insights:

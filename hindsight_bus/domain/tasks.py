@@ -151,6 +151,11 @@ def tasks_of(tenant: str, user: str, agent: str) -> Namespace:
     return Namespace(tenant, "user", user, "tasks") if user else Namespace(tenant, "agent", agent, "tasks")
 
 
+def kind_tag(kind: str) -> str:
+    """Return the tag of lessons from tasks of one kind; cut to what a tag may hold."""
+    return f"kind:{kind}"[:64]
+
+
 @dataclass(frozen=True, slots=True)
 class TaskSteps:
     """Steps recorded by one call; immutable. Key: (task_id, number)."""
@@ -185,6 +190,14 @@ class Lesson:
     """What it says in normal form: lessons of one task kind with equal statements are one."""
     confidence: float
     """At most that of the weakest step it rests on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Insights:
+    """What a reflector makes of a trajectory."""
+
+    items: tuple[Item, ...]
+    lessons: tuple[Lesson, ...]
 
 
 @dataclass(frozen=True, slots=True)

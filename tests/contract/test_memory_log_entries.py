@@ -10,11 +10,25 @@ from dataclasses import replace
 import pytest
 
 from hindsight_bus.domain.events import EventKind
-from hindsight_bus.domain.memory import MemoryState, MemoryType
+from hindsight_bus.domain.memory import Channel, MemoryState, MemoryType
 from hindsight_bus.domain.names import Namespace
 from hindsight_bus.domain.position import Position
 from hindsight_bus.domain.records import Conflict, ConflictState, NamespaceRecord
-from hindsight_bus.ports import HistoryStep, MemoryLog
+from hindsight_bus.domain.tasks import (
+    Item,
+    ItemKind,
+    LearntLesson,
+    Lesson,
+    Rating,
+    Reflection,
+    ReflectionState,
+    Step,
+    StepKind,
+    Task,
+    TaskOutcome,
+    TaskSteps,
+)
+from hindsight_bus.ports import HistoryStep, MemoryLog, Ref
 from tests.contract.memory_log_rig import (
     NS,
     PARTITION,
@@ -235,6 +249,34 @@ async def test_conflicts_are_listed_newest_first(rig: Rig) -> None:
     assert await rig.log.conflict_ids(NS, before=3) == newest_first[1:]
     assert await rig.log.conflict_ids(NS, limit=2) == newest_first[:2]
     assert await rig.log.conflict_ids(NS, before=1) == []
+
+
+async def test_tasks_are_listed_newest_first(rig: Rig) -> None:
+    """As conflicts are, and apart from them."""
+    tasks = [Task(NS, memory_id(name), "Refund the order", "refund", "zhangsan", "support") for name in "ab"]
+    for task in tasks:
+        await rig.commit(task)
+    await rig.commit(replace(tasks[0], outcome=TaskOutcome.FAILURE, score=0.25, recorded=((1, 3), (5, 5))))
+    assert await rig.log.task_ids(NS) == [(memory_id("b"), 2), (memory_id("a"), 1)]
+    assert await rig.log.task_ids(NS, before=2, limit=1) == [(memory_id("a"), 1)]
+    assert await rig.log.conflict_ids(NS) == []
+
+
+async def test_a_task_reads_back_whole(rig: Rig) -> None:
+    """The task, its steps and its reflection come back as they were written."""
+    task = Task(NS, memory_id("a"), "退款", "refund", "zhangsan", "support", recorded=((1, 2),), score=None)
+    call = Step(1, StepKind.TOOL_CALL, "", "pay", "{}", "", "402", 7, 9, Rating.NONE, Channel.TOOL, 0.5)
+    steps = TaskSteps(
+        NS, task.id, 1, "support", (call, Step(2, StepKind.FEEDBACK, "不对", rating=Rating.BAD))
+    )
+    lesson = Lesson("s", "a", "r", "l", (1, 2), "failed/pay/other", 0.5)
+    reflection = Reflection(
+        NS, task.id, ReflectionState.SUCCEEDED, 2, "rules", 1, 1,
+        (Item(ItemKind.NEXT_TIME, "l", (1,)),), (LearntLesson(memory_id("b"), 1, lesson),), 9, 3,
+    )  # fmt: skip
+    await rig.commit(task, steps, reflection)
+    refs = [Ref(Task, (task.id,)), Ref(TaskSteps, (task.id, 1)), Ref(Reflection, (task.id,))]
+    assert [stored.record for stored in await rig.read(*refs)] == [task, steps, reflection]
 
 
 async def test_namespaces_are_listed_by_partition_and_owner(rig: Rig) -> None:

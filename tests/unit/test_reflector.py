@@ -9,8 +9,8 @@ from hindsight_bus.domain.failures import ErrorClass, class_of, failure_of
 from hindsight_bus.domain.findings import Rule, findings
 from hindsight_bus.domain.language import detect
 from hindsight_bus.domain.memory import Channel
-from hindsight_bus.domain.reflector import MAX_ITEMS, Insights, reflect, text_of
-from hindsight_bus.domain.tasks import ItemKind, Rating, Step, StepKind, TaskOutcome
+from hindsight_bus.domain.reflector import MAX_ITEMS, reflect, text_of
+from hindsight_bus.domain.tasks import Insights, ItemKind, Rating, Step, StepKind, TaskOutcome
 from hindsight_bus.domain.trajectory import Trajectory
 from tests.trajectories import Example, arbitrary_trajectories, examples, step_of
 

@@ -112,7 +112,9 @@ class View:
 
     def has_pending_vectors(self, revision: int) -> bool:
         """Tell whether a live memory made at or before ``revision`` has no vector yet; O(n)."""
-        return bool((self._pending() & (self._columns["create_revision"][: len(self._rows)] <= revision)).any())
+        return bool(
+            (self._pending() & (self._columns["create_revision"][: len(self._rows)] <= revision)).any()
+        )
 
     def stats(self) -> ViewStats:
         """Count rows; O(n)."""

@@ -14,6 +14,7 @@ from hindsight_bus.domain.names import Namespace, partition_of
 from hindsight_bus.domain.policy import PolicyRecord
 from hindsight_bus.domain.position import Position
 from hindsight_bus.domain.records import Conflict, NamespaceRecord
+from hindsight_bus.domain.tasks import Task
 from hindsight_bus.ports import (
     ClockSkewed,
     Commit,
@@ -196,8 +197,17 @@ class FakeLog:
         self, namespace: Namespace, before: int = 0, limit: int = 1000
     ) -> list[tuple[str, int]]:
         """Return conflict ids, newest first."""
-        ranked = reversed(self._ranked(Conflict, namespace))
-        return [pair for pair in ranked if not before or pair[1] < before][:limit]
+        return self._newest_first(Conflict, namespace, before)[:limit]
+
+    async def task_ids(
+        self, namespace: Namespace, before: int = 0, limit: int = 1000
+    ) -> list[tuple[str, int]]:
+        """Return task ids, newest first."""
+        return self._newest_first(Task, namespace, before)[:limit]
+
+    def _newest_first(self, kind: type, namespace: Namespace, before: int) -> list[tuple[str, int]]:
+        ranked = reversed(self._ranked(kind, namespace))
+        return [pair for pair in ranked if not before or pair[1] < before]
 
     def _ranked(self, kind: type, namespace: Namespace) -> list[tuple[str, int]]:
         ranked = self._of(namespace).ranked[kind, namespace.id]
@@ -279,14 +289,14 @@ def _enter_place(partition: _Partition, record: Record, revision: int) -> None:
     match record:
         case Head():
             partition.ranked[Head, record.namespace.id].setdefault(record.memory_id, revision)
-        case Conflict():
-            partition.ranked[Conflict, record.namespace.id].setdefault(record.id, revision)
+        case Conflict() | Task():
+            partition.ranked[type(record), record.namespace.id].setdefault(record.id, revision)
         case NamespaceRecord():
             partition.namespaces[record.namespace.id] = record.namespace.owner_id
 
 
 def _forget_place(partition: _Partition, ref: Ref, namespace: Namespace) -> None:
-    if ref.kind in (Head, Conflict):
+    if ref.kind in (Head, Conflict, Task):
         partition.ranked[ref.kind, namespace.id].pop(str(ref.key[0]), None)
     elif ref.kind is NamespaceRecord:
         partition.namespaces.pop(namespace.id, None)

@@ -16,6 +16,7 @@ from hindsight_bus.domain.records import (
     SubjectRecord,
     Usage,
 )
+from hindsight_bus.domain.tasks import Reflection, Task, TaskSteps
 from hindsight_bus.ports import Record, Ref
 
 META = b"hb:{p0}:meta"
@@ -32,6 +33,9 @@ _LETTERS: dict[type[Record], str] = {
     Fingerprint: "f",
     Usage: "u",
     PolicyRecord: "y",
+    Task: "t",
+    TaskSteps: "p",
+    Reflection: "l",
 }
 
 
@@ -61,6 +65,10 @@ class PartitionKeys:
     def conflicts(self, namespace: Namespace) -> bytes:
         """Return the key of a namespace's conflicts by creation revision."""
         return f"{self._prefix}conflicts:{namespace.id}".encode()
+
+    def tasks(self, namespace: Namespace) -> bytes:
+        """Return the key of a namespace's tasks by creation revision."""
+        return f"{self._prefix}tasks:{namespace.id}".encode()
 
     def owner(self, owner_id: str) -> bytes:
         """Return the key of the ids of an owner's namespaces."""

@@ -173,7 +173,15 @@ class ValkeyLog:
         self, namespace: Namespace, before: int = 0, limit: int = 1000
     ) -> list[tuple[str, int]]:
         """Return conflict ids, newest first; O(log n + limit)."""
-        key = self._of(namespace).conflicts(namespace)
+        return await self._newest_first(self._of(namespace).conflicts(namespace), before, limit)
+
+    async def task_ids(
+        self, namespace: Namespace, before: int = 0, limit: int = 1000
+    ) -> list[tuple[str, int]]:
+        """Return task ids, newest first; O(log n + limit)."""
+        return await self._newest_first(self._of(namespace).tasks(namespace), before, limit)
+
+    async def _newest_first(self, key: bytes, before: int, limit: int) -> list[tuple[str, int]]:
         newest = f"({before}" if before else "+inf"
         return await self._ranked(b"ZREVRANGEBYSCORE", key, newest, b"-inf", limit)
 

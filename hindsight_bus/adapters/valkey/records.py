@@ -42,6 +42,20 @@ from hindsight_bus.domain.records import (
     SubjectRecord,
     Usage,
 )
+from hindsight_bus.domain.tasks import (
+    Item,
+    ItemKind,
+    LearntLesson,
+    Lesson,
+    Rating,
+    Reflection,
+    ReflectionState,
+    Step,
+    StepKind,
+    Task,
+    TaskOutcome,
+    TaskSteps,
+)
 from hindsight_bus.ports import DueItem, HistoryStep, Record, Ref, Stored
 
 SCHEMA = 1
@@ -57,6 +71,14 @@ _CLAIM = Layout(
 )
 _STANDING = Layout(Standing, "state score", state=enum(MemoryState))
 _RESOLUTION = Layout(Resolution, "action memory_id agent rationale time_ms", action=enum(ResolutionAction))
+_STEP = Layout(
+    Step,
+    "sequence kind text tool arguments result error duration_ms time_ms rating channel ceiling",
+    kind=enum(StepKind),
+    rating=enum(Rating),
+    channel=enum(Channel),
+)
+_LESSON = Layout(Lesson, "situation action result lesson steps statement confidence")
 
 LAYOUTS: dict[type[Any], Layout[Any]] = {
     Head: Layout(
@@ -111,6 +133,24 @@ LAYOUTS: dict[type[Any], Layout[Any]] = {
         pattern=_PATTERN.one,
         conflict_policy=optional(enum(ConflictPolicy)),
         ranking_weights=optional(Layout(RankingWeights, "relevance recency importance").one),
+    ),
+    Task: Layout(
+        Task,
+        "namespace id goal kind user agent payload outcome score judge finish_time_ms recorded batches step_bytes",
+        namespace=_NAMESPACE,
+        outcome=enum(TaskOutcome),
+    ),
+    TaskSteps: Layout(
+        TaskSteps, "namespace task_id number agent steps", namespace=_NAMESPACE, steps=_STEP.many
+    ),
+    Reflection: Layout(
+        Reflection,
+        "namespace task_id state last_sequence reflector version attempts items lessons tokens_before tokens_after"
+        " problem",
+        namespace=_NAMESPACE,
+        state=enum(ReflectionState),
+        items=Layout(Item, "kind text steps", kind=enum(ItemKind)).many,
+        lessons=Layout(LearntLesson, "memory_id decision lesson", lesson=_LESSON.one).many,
     ),
     Event: Layout(
         Event,

@@ -1,0 +1,203 @@
+"""Reflecting on tasks that have ended: due work that is done at least once and has one effect.
+
+The reflection record says how far the work is; every commit on it compares what the one before has left. The lessons
+are written under request ids that follow from task, reflector and statement, so a job that died half way and is done
+again finds its own lessons and adds none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import structlog
+
+from hindsight_bus.app.caller import Caller
+from hindsight_bus.app.commit import Committer
+from hindsight_bus.app.draft import WriteDraft
+from hindsight_bus.app.plan import CommitPlan
+from hindsight_bus.app.records import RecordReader
+from hindsight_bus.app.task_records import TaskRecords
+from hindsight_bus.app.write import Writer
+from hindsight_bus.domain.errors import InvalidRequest, NotFound, Refused, WrongState
+from hindsight_bus.domain.language import detect
+from hindsight_bus.domain.memory import Channel, MemoryType
+from hindsight_bus.domain.names import Namespace, ResourceName, digest, task_name
+from hindsight_bus.domain.position import Positions
+from hindsight_bus.domain.reflector import text_of
+from hindsight_bus.domain.sequences import gaps
+from hindsight_bus.domain.tasks import LearntLesson, Lesson, Reflection, ReflectionState, Task, kind_tag
+from hindsight_bus.domain.trajectory import Trajectory, trim
+from hindsight_bus.ports import DueItem, Ref, Reflector, Stored, TakenItem
+
+log = structlog.get_logger(__name__)
+
+MAX_ATTEMPTS = 5
+_VALUE_CHARS = 256
+_ENDED = frozenset({ReflectionState.SUCCEEDED, ReflectionState.FAILED})
+
+
+class Reflections:
+    """Asks for reflections, tells how far they are, and does them."""
+
+    def __init__(
+        self, reader: RecordReader, committer: Committer, writer: Writer, reflector: Reflector
+    ) -> None:
+        self._reader = reader
+        self._records = TaskRecords(reader)
+        self._committer = committer
+        self._writer = writer
+        self._reflector = reflector
+
+    # -- asking
+
+    async def request(self, caller: Caller, name: ResourceName) -> tuple[Stored[Reflection], Positions]:
+        """Ask for the reflection on a task that has ended; one that is under way, or done, is asked for once.
+
+        Raises:
+            AgentRequired, NotFound, WrongState (it goes on), Contended, StoreUnavailable, OutcomeUnknown.
+        """
+        agent = caller.require_agent()
+        return await self._committer.attempt(lambda: self._request(agent, name))
+
+    async def get(self, caller: Caller, name: ResourceName) -> tuple[Stored[Reflection], Positions]:
+        """Return how far the reflection on a task is; raise ``NotFound`` where none was asked for."""
+        task = await self._records.task(name)
+        stored = await self._records.reflection(task.record)
+        if stored is None:
+            raise NotFound(f"{name}/reflection")
+        return stored, await self._now(name.namespace)
+
+    def queue(self, plan: CommitPlan, task: Task, before: Stored[Reflection] | None) -> Reflection:
+        """Have a commit ask for the reflection on a task; ``before`` is the one that it replaces."""
+        ref = Ref(Reflection, (task.id,))
+        pending = Reflection(
+            namespace=task.namespace,
+            task_id=task.id,
+            state=ReflectionState.PENDING,
+            last_sequence=task.last_sequence,
+            reflector=self._reflector.name,
+            version=self._reflector.version,
+        )
+        plan.expect(ref, before.revision if before is not None else 0)
+        plan.put(ref, pending)
+        place = task.namespace
+        payload = (place.tenant, place.scope, place.owner, place.kind, task.id)
+        plan.due(DueItem(f"reflect:{task.id}", "reflect", payload))
+        return pending
+
+    async def _request(self, agent: str, name: ResourceName) -> tuple[Stored[Reflection], Positions]:
+        task = (await self._records.task(name)).record
+        if task.is_open:
+            raise WrongState(str(name), task.outcome.name, "reflect on it when it has ended")
+        known = await self._records.reflection(task)
+        if known is not None and self._answers(known.record, task):
+            return known, await self._now(name.namespace)
+        plan = CommitPlan(self._reader.partition(name.namespace), name.namespace, agent)
+        pending = self.queue(plan, task, known)
+        plan.tell_task(task.id, "reflection asked for")
+        committed = await self._committer.commit(plan)
+        revision, time_ms = committed.position.revision, committed.time_ms
+        created = (known.create_revision, known.create_time_ms) if known is not None else (revision, time_ms)
+        return Stored(pending, *created, revision, time_ms), Positions([committed.position])
+
+    def _answers(self, reflection: Reflection, task: Task) -> bool:
+        """Tell whether a reflection is the one that would be made now, and has not failed."""
+        made_by = (reflection.reflector, reflection.version, reflection.last_sequence)
+        wanted = (self._reflector.name, self._reflector.version, task.last_sequence)
+        return made_by == wanted and reflection.state is not ReflectionState.FAILED
+
+    async def _now(self, namespace: Namespace) -> Positions:
+        return Positions([(await self._reader.store.ends(self._reader.partition(namespace))).newest])
+
+    # -- doing
+
+    async def reflect(self, item: TakenItem) -> None:
+        """Handle a `reflect` item. What fails for a reason that will pass is tried again, at most 5 times in all."""
+        *_, task_id = map(str, item.item.payload)
+        task = await self._reader.one(item.partition, Task, task_id)
+        known = await self._reader.one(item.partition, Reflection, task_id)
+        if task is None or known is None or known.record.state in _ENDED:
+            await self._reader.store.finish_due([item])
+        elif item.attempt > MAX_ATTEMPTS:
+            await self._give_up(item, known, f"gave up after {MAX_ATTEMPTS} attempts")
+        else:
+            running = replace(known.record, state=ReflectionState.RUNNING, attempts=item.attempt)
+            await self._try(item, task.record, await self._put(known, running))
+
+    async def _try(self, item: TakenItem, task: Task, running: Stored[Reflection]) -> None:
+        try:
+            done = await self._reflection(task, running.record)
+        except (Refused, InvalidRequest) as error:  # the same would be refused again
+            await self._give_up(item, running, error.message)
+        else:
+            await self._put(running, done, item)
+
+    async def _give_up(self, item: TakenItem, known: Stored[Reflection], problem: str) -> None:
+        log.warning("reflection.failed", task=known.record.task_id, problem=problem)
+        await self._put(known, replace(known.record, state=ReflectionState.FAILED, problem=problem), item)
+
+    async def _reflection(self, task: Task, running: Reflection) -> Reflection:
+        trajectory = Trajectory(
+            task.goal,
+            task.kind,
+            task.outcome,
+            tuple(await self._records.steps(task)),
+            task.score,
+            gaps(task.recorded),
+        )
+        trimmed = await asyncio.to_thread(trim, trajectory)
+        insights = await self._reflector.reflect(trajectory)
+        return replace(
+            running,
+            state=ReflectionState.SUCCEEDED,
+            items=insights.items,
+            lessons=tuple([await self._learn(task, running, lesson) for lesson in insights.lessons]),
+            tokens_before=trimmed.tokens_before,
+            tokens_after=trimmed.tokens_after,
+        )
+
+    async def _learn(self, task: Task, running: Reflection, lesson: Lesson) -> LearntLesson:
+        """Write a lesson, or join it to the one that says the same already."""
+        caller = Caller(tenant=task.namespace.tenant, agent=task.agent)
+        outcome = await self._writer.write(caller, _draft(task, running, lesson))
+        memory_id = outcome.memory.head.memory_id if outcome.memory is not None else ""
+        return LearntLesson(memory_id, outcome.decision, lesson)
+
+    async def _put(
+        self, before: Stored[Reflection], after: Reflection, item: TakenItem | None = None
+    ) -> Stored[Reflection]:
+        """Commit how far a reflection is, and with ``item`` that nothing is left to do."""
+        plan = CommitPlan(self._reader.partition(after.namespace), after.namespace, "")
+        ref = Ref(Reflection, (after.task_id,))
+        plan.expect(ref, before.revision)
+        plan.put(ref, after)
+        plan.tell_task(after.task_id, f"reflection {after.state.name.lower()}")
+        if item is not None:
+            plan.finish(item)
+        committed = await self._committer.commit(plan)
+        return replace(
+            before, record=after, revision=committed.position.revision, update_time_ms=committed.time_ms
+        )
+
+
+def _draft(task: Task, running: Reflection, lesson: Lesson) -> WriteDraft:
+    """Return the write of a lesson. Lessons of one task kind that say the same share subject and value: one memory."""
+    language = detect(task.goal)
+    text, statement = text_of(lesson, language), digest(lesson.statement, size=8)
+    tags = [task.outcome.name.lower(), f"reflector:{running.reflector}"[:64]]
+    return WriteDraft(
+        namespace=task.lessons,
+        type=MemoryType.LESSON,
+        text=text,
+        subject=f"lesson.{task.kind or 'task'}.{statement}",
+        value=lesson.statement if len(lesson.statement) <= _VALUE_CHARS else statement,
+        tags=tuple([*tags, kind_tag(task.kind)] if task.kind else tags),
+        language="zh" if language == "zh" else "en",
+        confidence=lesson.confidence,
+        event_time_ms=task.finish_time_ms,
+        request_id=f"reflection:{task.id}:{running.reflector}:{running.version}:{statement}",
+        channel=Channel.REFLECTION,
+        source=task_name(task.namespace, task.id),
+        payload=digest(text, lesson.statement),
+    )
