@@ -8,6 +8,7 @@ from typing import Any
 
 import structlog
 
+from hindsight_bus.app.background import in_background
 from hindsight_bus.app.policies import PolicyBook
 from hindsight_bus.app.served import ServedNotes
 from hindsight_bus.app.tail import Tails
@@ -73,9 +74,7 @@ class Node:
             log.warning("served.not_flushed", reason=error.reason)
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        task.add_done_callback(_report_end)
-        self._tasks.append(task)
+        self._tasks.append(in_background(work))
 
     async def _heartbeat(self) -> None:
         while True:
@@ -89,9 +88,3 @@ class Node:
         except (HbusError, TimeoutError):
             return False
         return True
-
-
-def _report_end(task: asyncio.Task[None]) -> None:
-    """A background task ends by cancellation only; anything else is a defect that must not go unseen."""
-    if not task.cancelled() and task.exception() is not None:
-        log.error("node.background_died", exc_info=task.exception())

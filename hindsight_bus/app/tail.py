@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from hindsight_bus.app.background import in_background
 from hindsight_bus.domain.errors import HbusError, LogDiverged, RevisionCompacted
 from hindsight_bus.domain.events import Entry, EventKind
 from hindsight_bus.domain.memory import MemoryState, Vector, Version
@@ -75,10 +76,6 @@ def own_commit(commit: Commit, committed: Committed, known: Iterable[Version]) -
             case Vector() as vector:
                 vectors[vector.memory_id, vector.version] = vector
     return LogCommit(entry, versions, vectors)
-
-
-def no_vectors(namespace_id: str) -> None:
-    """Want the vectors of no namespace."""
 
 
 def no_vectors(namespace_id: str) -> None:
@@ -355,8 +352,8 @@ class Tails:
 
     def start(self) -> None:
         """Start to listen for news."""
-        self._tasks = [asyncio.create_task(tail.run(self._clock)) for tail in self._tails]
-        self._tasks.append(asyncio.create_task(self._listen()))
+        self._tasks = [in_background(tail.run(self._clock)) for tail in self._tails]
+        self._tasks.append(in_background(self._listen()))
 
     async def stop(self) -> None:
         """Stop listening."""

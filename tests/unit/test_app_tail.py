@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
+from structlog.testing import capture_logs
 
 from hindsight_bus.adapters.memory.clock import FakeClock
 from hindsight_bus.adapters.memory.log import FakeLog
@@ -64,3 +65,19 @@ async def test_commits_are_told_of_once_and_in_order_however_they_are_acknowledg
         await asyncio.gather(*writes)
         await eventually(lambda: len(told) >= 40)
     assert told == list(range(2, 42))
+
+
+async def test_a_tail_that_dies_of_a_defect_is_told_of() -> None:
+    """It must not go unseen that a node has stopped to follow."""
+    node = Node()
+
+    async def be_broken(partition: int, after: int, limit: int = 1000) -> list[Entry]:
+        raise KeyError("a defect")
+
+    with capture_logs() as logs:
+        async with running(node):
+            await node.tails[0].follow()
+            node.store.entries = be_broken  # type: ignore[method-assign]
+            node.tails[0].wake()
+            await eventually(lambda: logs)
+    assert logs[0]["event"] == "node.background_died"
