@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hbus import HbusError
 from services.mcp.desk import Call, bus, desk
 
 _NOTHING = "Shared memory holds nothing that fits."
@@ -21,15 +22,19 @@ _QUERY_CHARS = 2048
 async def recall_before_task(task: str, call: Call) -> str:
     """Begin a task with what memory knows of it."""
     state = desk(call)
-    known = await (await bus(call)).context(
-        [],
-        task[:_QUERY_CHARS],
-        max_tokens=state.max_tokens,
-        top_k=8,
-        as_agent=state.identity.agent,
-        for_user=state.identity.user,
-    )
-    return "\n\n".join((f"Task: {task}", known.text or _NOTHING, _USE))
+    try:
+        answer = await (await bus(call)).context(
+            [],
+            task[:_QUERY_CHARS],
+            max_tokens=state.max_tokens,
+            top_k=8,
+            as_agent=state.identity.agent,
+            for_user=state.identity.user,
+        )
+        known = answer.text or _NOTHING
+    except HbusError as error:
+        known = f"Shared memory cannot be read now ({error.reason or error.code.name})."
+    return "\n\n".join((f"Task: {task}", known, _USE))
 
 
 async def reflect_after_task(task: str, outcome: str) -> str:
