@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import hbus
 
 _MARK = "~"
+_NONE = (0, -1)
 
 
 class BadToken(ValueError):
@@ -44,10 +45,11 @@ class Place:
 
     def has_seen(self, event: hbus.Event) -> bool:
         """Tell whether the event was handed on before this place."""
-        return (event.revision, event.index) <= self.seen.get(event.partition, (0, -1))
+        return (event.revision, event.index) <= self.seen.get(event.partition, _NONE)
 
     def after(self, event: hbus.Event, token: str, *, is_whole: bool) -> Place:
         """Return the place after an event; ``is_whole`` says that the token covers it."""
         if is_whole:
             return Place(token)
-        return Place(token, {**self.seen, event.partition: (event.revision, event.index)})
+        latest = max((event.revision, event.index), self.seen.get(event.partition, _NONE))
+        return Place(token, {**self.seen, event.partition: latest})

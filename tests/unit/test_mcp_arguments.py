@@ -147,6 +147,12 @@ def test_a_place_within_a_batch_passes_over_what_was_handed_on() -> None:
     assert not again.has_seen(_event(3, 1))
 
 
+def test_passing_over_old_events_forgets_none_of_them() -> None:
+    """An event that comes again from before the place does not move it back."""
+    place = Place("T", {1: (5, 0)}).after(_event(1, 4), "T", is_whole=False)
+    assert place.has_seen(_event(1, 5))
+
+
 def test_a_whole_batch_needs_its_token_alone() -> None:
     """Once the token covers what was handed on, nothing else is kept."""
     assert str(Place("T", {1: (5, 0)}).after(_event(1, 6), "U", is_whole=True)) == "U"
