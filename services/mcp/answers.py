@@ -37,7 +37,7 @@ class Memories(BaseModel):
 
     block: str = Field(description="The memories as quoted data; empty for none.")
     rows: list[Row]
-    truncated: bool = Field(description="There is more.")
+    truncated: bool = Field(description="There is more: add the number of rows to offset.")
 
 
 class Written(BaseModel):
