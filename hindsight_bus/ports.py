@@ -12,6 +12,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hindsight_bus.domain import temporal
 from hindsight_bus.domain.events import Entry, Event
 from hindsight_bus.domain.groups import (
     DeadLetter,
@@ -23,9 +24,9 @@ from hindsight_bus.domain.groups import (
 )
 from hindsight_bus.domain.memory import Head, MemoryState, Transition, Vector, Version
 from hindsight_bus.domain.names import Namespace
-from hindsight_bus.domain.policy import PolicyRecord, RankingWeights
+from hindsight_bus.domain.policy import PolicyRecord, RankingWeights, RecencyShape
 from hindsight_bus.domain.position import Position
-from hindsight_bus.domain.query import Filter
+from hindsight_bus.domain.query import Filter, SearchChannel
 from hindsight_bus.domain.records import (
     Conflict,
     Fingerprint,
@@ -543,6 +544,8 @@ class Row:
     """How often it was given to an agent, as reported."""
     used: int = 0
     """How often an answer used it, as reported."""
+    superseded_by: str = ""
+    """Id of the memory that replaced it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -557,6 +560,13 @@ class ViewQuery:
     now_ms: int
     weights: RankingWeights
     recency_half_life_days: float
+    recency_shape: RecencyShape = RecencyShape.EXPONENTIAL
+    spans: tuple[temporal.Span, ...] = ()
+    """Event times that the query names."""
+    edge: temporal.Edge | None = None
+    """The query asks for the first or the last conversation."""
+    without: frozenset[SearchChannel] = frozenset()
+    """Channels that must not find or score anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -575,6 +585,10 @@ class Candidate:
     subject_key: str
     """Subject of the memory, for showing one subject once over shared and private namespaces; may be empty."""
     contested: bool
+    temporal: float | None = None
+    """0 to 1: how well its event time fits what the query names; None where it does not."""
+    neighbours: float | None = None
+    """How much its neighbours in a conversation add to its strength; None where they add nothing."""
     row: Row | None = None
     """What the view knows of the memory, so that it need not be read again; None: nothing to rely on."""
 

@@ -16,7 +16,6 @@ import structlog
 from hindsight_bus.adapters.embedding.profiles import (
     CachedQueries,
     Endpoint,
-    background_cosine,
     open_embedder,
 )
 from hindsight_bus.adapters.index.analysis import Analyzer
@@ -42,6 +41,7 @@ from hindsight_bus.app.views import Views
 from hindsight_bus.app.watch import Watcher
 from hindsight_bus.app.work import DueWorker
 from hindsight_bus.app.write import Writer
+from hindsight_bus.domain.calibration import calibration_of
 from hindsight_bus.domain.errors import EmbedderUnavailable
 from hindsight_bus.ports import Clock, Embedder, Ids, MemoryLog
 from hindsight_bus.settings import Settings
@@ -114,13 +114,13 @@ async def assemble(
     index_thread = ThreadPoolExecutor(1, thread_name_prefix="index")
     stack.callback(index_thread.shutdown, wait=False, cancel_futures=True)
     analyzer = Analyzer()
-    background = background_cosine(embedder.profile)
+    calibration = calibration_of(embedder.profile)
 
     reader = RecordReader(store)
     tails = Tails(store, clock, config.ring_kib << 10)
     policies = PolicyBook(store, tails, clock)
     views = Views(
-        reader, tails, lambda: View(analyzer, background), index_thread, config.view_budget_mib << 20
+        reader, tails, lambda: View(analyzer, calibration), index_thread, config.view_budget_mib << 20
     )
     served = ServedNotes(store, clock)
     committer = Committer(store, tails, ids)

@@ -144,6 +144,8 @@ class WriteAttempt(ABC, Generic[Target]):
             agent=judged.agent,
             channel=draft.channel,
             source=draft.source,
+            conversation=draft.conversation,
+            task=draft.task,
         )
 
     def head(self, version: Version, state: MemoryState) -> Head:

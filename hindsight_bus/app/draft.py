@@ -41,6 +41,8 @@ class WriteDraft:
     source: str = ""
     payload: str = ""
     """Digest of the whole request; the same request_id with another digest is refused."""
+    conversation: str = ""
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)

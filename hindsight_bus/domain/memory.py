@@ -129,6 +129,10 @@ class Version:
     agent: str = ""
     channel: Channel = Channel.AGENT
     source: str = ""
+    conversation: str = ""
+    """The dialogue that it was said in; those told one after the other in it are neighbours."""
+    task: str = ""
+    """The task that it belongs to; neighbours like those of a conversation."""
 
     @property
     def named_subject(self) -> str:

@@ -17,6 +17,26 @@ class ConflictPolicy(IntEnum):
     MANUAL = 3
 
 
+class RecencyShape(IntEnum):
+    """How recency falls with age. Numbers are those of ``hbus.v1``."""
+
+    EXPONENTIAL = 1
+    LINEAR = 2
+
+
+class RankingProfile(IntEnum):
+    """A named set of ranking weights. Numbers are those of ``hbus.v1``."""
+
+    SUPPORT = 1
+    KNOWLEDGE = 2
+    ASSISTANT = 3
+
+    @property
+    def weights(self) -> RankingWeights:
+        """Weights of the profile."""
+        return _PROFILE_WEIGHTS[self]
+
+
 @dataclass(frozen=True, slots=True)
 class RankingWeights:
     """How much each factor counts; scaled to sum 1 by ``normalised``."""
@@ -29,6 +49,13 @@ class RankingWeights:
         """Return the weights scaled to sum 1; at least one must be above 0."""
         total = self.relevance + self.recency + self.importance
         return RankingWeights(self.relevance / total, self.recency / total, self.importance / total)
+
+
+_PROFILE_WEIGHTS = {
+    RankingProfile.SUPPORT: RankingWeights(relevance=0.4, recency=0.45, importance=0.15),
+    RankingProfile.KNOWLEDGE: RankingWeights(relevance=0.8, recency=0.05, importance=0.15),
+    RankingProfile.ASSISTANT: RankingWeights(relevance=0.4, recency=0.15, importance=0.45),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +72,7 @@ class Policy:
     ranking_weights: RankingWeights = RankingWeights()
     recency_half_life_days: float = 30.0
     purge_after_days: float = 30.0
+    recency_shape: RecencyShape = RecencyShape.EXPONENTIAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +89,7 @@ class PolicyRecord:
     ranking_weights: RankingWeights | None = None
     recency_half_life_days: float | None = None
     purge_after_days: float | None = None
+    recency_shape: RecencyShape | None = None
 
 
 POLICY_FIELDS = tuple(f.name for f in fields(Policy))

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from enum import IntEnum
 
 from hindsight_bus.domain.events import QUIET_KINDS, Event, EventKind
 from hindsight_bus.domain.memory import MemoryState, MemoryType, Version
+
+
+class SearchChannel(IntEnum):
+    """A way in which a memory is found. Numbers are those of ``hbus.v1``."""
+
+    DENSE = 1
+    LEXICAL = 2
+    TEMPORAL = 3
+    SUBJECT = 4
+    NEIGHBOURS = 5
+
 
 LIVE_STATES = frozenset({MemoryState.ACTIVE, MemoryState.CONTESTED})
 

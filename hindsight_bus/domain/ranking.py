@@ -2,7 +2,8 @@
 
 The final score is the weighted sum of relevance, recency and importance, each 0 to 1 (the three factors of Park et
 al., "Generative Agents", 2023). Relevance fuses what the channels found, on absolute scales, so that a score means the
-same in a namespace of three memories as in one of a hundred thousand.
+same in a namespace of three memories as in one of a hundred thousand: strengths put candidates in order, and the
+likelihood that the best of them answers says what that order is worth.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hindsight_bus.domain.policy import RankingWeights
+from hindsight_bus.domain.calibration import Calibration, likelihood
+from hindsight_bus.domain.policy import RankingWeights, RecencyShape
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -21,13 +23,25 @@ DAY_MS = 86_400_000
 
 _DENSE_SHARE = 0.6
 """Share of the dense channel where both text and vector speak; the rest is the lexical channel's."""
-_SUBJECT_SHARE = 0.3
-"""How much of the way to full relevance an exactly named subject lifts a candidate."""
-_BACKGROUND_SUPPORT = 64
-"""Memories that the profile's background counts for against the namespace's own mean."""
+_MEAN_SHARE = 0.5
+"""Share of the namespace's own mean in the background, where the profile's is known."""
+_MEAN_SUPPORT = 8
+"""Memories from which on the mean has half of its share."""
+_TEMPORAL_SHARE = 0.5
+_SUBJECT_SHARE = 0.5
+"""How much of the way to a full fit a named date, and a named subject, lift a candidate."""
+_NEIGHBOUR_SHARES = np.array([0.25, 0.5, 0.5, 0.25])
+"""How much of a neighbour's strength a memory gains: two before, one before, one after, two after."""
+_BELOW_NEIGHBOUR = 0.99
+_NAMED_LIKELIHOOD = 0.9
+"""How likely a memory answers a query that names its subject outright."""
+_UNNAMED_FLOOR = 0.5
+_BEHIND = 0.4
+"""Share of the best fit below which a candidate is noise beside it."""
 _CONFIDENCE_SHARE = 0.4
 _EXPLICIT_LIFT = 0.3
 _PINNED_LIFT = 0.5
+_OLDEST = 0.1
 _USE_LIFT = 0.3
 """How much of the way to 1 a memory is lifted that every answer uses."""
 _UNUSED_SUPPORT = 4
@@ -36,25 +50,42 @@ _UNUSED_SUPPORT = 4
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the channels say of each candidate."""
+    """What the channels say of each candidate by itself."""
 
     cosine: Floats | None
     """NaN where the memory has no vector; None where the query has none."""
     background: float
     """Cosine that says nothing: see ``background``."""
-    lexical: Floats | None
-    """0 to 1, share of the query's words found; None where the query has none that the namespace knows."""
+    share: Floats
+    """0 to 1, share of the query's words found, rare ones counting more."""
+    matched: Floats
+    """How many words are shared, in units of one that no other memory has."""
     subject: Floats
     """0 to 1, how well the query names the memory's subject, aliases or tags."""
+    temporal: Floats
+    """0 to 1, how well the event time fits a date that the query names."""
+
+    def only(self, kept: NDArray[np.bool_]) -> Evidence:
+        """Return the evidence for the candidates that are marked."""
+        return Evidence(
+            None if self.cosine is None else self.cosine[kept],
+            self.background,
+            self.share[kept],
+            self.matched[kept],
+            self.subject[kept],
+            self.temporal[kept],
+        )
 
 
 def background(profile: float, mean: float, count: int) -> float:
     """Return the cosine between a query and a memory that have nothing to do with each other.
 
-    ``profile`` is what the embedding profile's unrelated texts have on average, ``mean`` the query's mean cosine with
-    the namespace's ``count`` vectors: the more there are, the more they count.
+    ``profile`` is what the embedding profile's unrelated texts have on average (0 = unknown), ``mean`` the query's mean
+    cosine with the namespace's ``count`` vectors. Neither alone will do: the mean of a store that the query is about is
+    too high, and the profile's figure knows nothing of the language and length of this query.
     """
-    return (_BACKGROUND_SUPPORT * profile + count * mean) / (_BACKGROUND_SUPPORT + count)
+    share = (_MEAN_SHARE if profile else 1.0) * count / (count + _MEAN_SUPPORT)
+    return (1.0 - share) * profile + share * mean
 
 
 def centred(cosine: Floats, background: float) -> Floats:
@@ -62,29 +93,76 @@ def centred(cosine: Floats, background: float) -> Floats:
     return np.clip((cosine - background) / max(1.0 - background, 1e-6), 0.0, 1.0)
 
 
-def relevance(evidence: Evidence) -> Floats:
-    """Return 0 to 1: how well each candidate fits the query; monotone in every channel.
+def closeness(evidence: Evidence) -> Floats:
+    """Return 0 to 1: how near each candidate is in meaning; where it has no vector, its words speak for it."""
+    if evidence.cosine is None:
+        return evidence.share
+    near = centred(evidence.cosine, evidence.background)
+    return np.where(np.isnan(near), evidence.share, near)
 
-    A channel that cannot speak (no vector yet, no known word) leaves its share to the other one.
+
+def strength(evidence: Evidence) -> Floats:
+    """Return 0 to 1: how well the words and the meaning of each candidate fit; monotone in both."""
+    words = np.clip(evidence.share, 0.0, 1.0)
+    return np.clip(_DENSE_SHARE * closeness(evidence) + (1.0 - _DENSE_SHARE) * words, 0.0, 1.0)
+
+
+def lifted(strength: Floats, neighbours: NDArray[np.intp]) -> Floats:
+    """Return strengths raised by those of the neighbours in the same conversation.
+
+    ``neighbours``, shape (n, 4), holds the candidates told two before, one before, one after and two after each; -1
+    where there is none. What a memory gains never takes it past its best neighbour, so that no memory passes the one
+    that it owes its place to, and the best one of all stays first.
     """
-    fused = np.zeros_like(evidence.subject)
-    share = np.zeros_like(evidence.subject)
-    if evidence.cosine is not None:
-        heard = ~np.isnan(evidence.cosine)
-        fused[heard] = _DENSE_SHARE * centred(evidence.cosine[heard], evidence.background)
-        share[heard] = _DENSE_SHARE
-    if evidence.lexical is not None:
-        fused += (1.0 - _DENSE_SHARE) * np.clip(evidence.lexical, 0.0, 1.0)
-        share += 1.0 - _DENSE_SHARE
-    np.divide(fused, share, out=fused, where=share > 0.0)
-    return np.clip(fused + (1.0 - fused) * _SUBJECT_SHARE * evidence.subject, 0.0, 1.0)
+    around = np.where(neighbours >= 0, strength[neighbours], 0.0)
+    gained = strength + around @ _NEIGHBOUR_SHARES
+    return np.asarray(
+        np.maximum(strength, np.minimum(gained, _BELOW_NEIGHBOUR * around.max(axis=1, initial=0.0)))
+    )
 
 
-def recency(time_ms: Ints, now_ms: int, half_life_days: float) -> Floats:
-    """Return 1 for now or later, halved every ``half_life_days``."""
-    age_days = np.maximum(now_ms - time_ms, 0) / DAY_MS
-    halved: Floats = np.exp2(-age_days / half_life_days)
-    return halved
+def fitted(strength: Floats, evidence: Evidence) -> Floats:
+    """Return 0 to 1: strengths raised by a date and a subject that the query names; a strength of 1 stays first."""
+    for share, named in ((_TEMPORAL_SHARE, evidence.temporal), (_SUBJECT_SHARE, evidence.subject)):
+        strength = strength + (1.0 - strength) * share * named
+    return np.clip(strength, 0.0, 1.0)
+
+
+def answering(evidence: Evidence, calibration: Calibration) -> Floats:
+    """Return 0 to 1: how likely each candidate by itself answers the query; monotone in every channel."""
+    found = likelihood(calibration, closeness(evidence), evidence.matched, evidence.temporal)
+    return np.asarray(1.0 - (1.0 - found) * (1.0 - _NAMED_LIKELIHOOD * evidence.subject))
+
+
+def relevance(fit: Floats, likelihood: float) -> Floats:
+    """Return 0 to 1: how near each candidate comes to the best one, times how likely that one answers at all."""
+    best = fit.max(initial=0.0)
+    return np.asarray(likelihood * fit / best) if best > 0.0 else np.zeros_like(fit)
+
+
+def decided(
+    fit: Floats, likelihood: Floats, named: NDArray[np.bool_], has_names: NDArray[np.bool_], floor: float
+) -> NDArray[np.bool_]:
+    """Tell which candidates to return: none unless the best is likely enough, and none that falls far behind it.
+
+    A memory with a subject or aliases of its own stands for itself: it must be likely enough whatever stands beside it,
+    and more likely than not where the query names others and not it.
+    """
+    if likelihood.max(initial=0.0) < floor:
+        return np.zeros(len(fit), bool)
+    least = np.where(named.any(), _UNNAMED_FLOOR, floor)
+    by_itself = named | ~has_names | (likelihood >= least)
+    return np.asarray((fit >= _BEHIND * fit.max(initial=0.0)) & by_itself)
+
+
+def recency(
+    time_ms: Ints, now_ms: int, days: float, shape: RecencyShape = RecencyShape.EXPONENTIAL
+) -> Floats:
+    """Return 1 for now or later. EXPONENTIAL: halved every ``days``; LINEAR: down to 0.1 in ``days``, no further."""
+    age = np.maximum(now_ms - time_ms, 0) / DAY_MS / days
+    if shape is RecencyShape.LINEAR:
+        return np.asarray(np.maximum(1.0 - (1.0 - _OLDEST) * age, _OLDEST))
+    return np.asarray(np.exp2(-age))
 
 
 def use_rate(retrieved: Ints, used: Ints) -> Floats:

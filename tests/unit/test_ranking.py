@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hindsight_bus.domain import ranking
-from hindsight_bus.domain.policy import RankingWeights
+from hindsight_bus.domain.calibration import calibration_of
+from hindsight_bus.domain.policy import RankingProfile, RankingWeights, RecencyShape
 
 units = st.floats(0.0, 1.0)
 cosines = st.floats(-1.0, 1.0)
@@ -18,63 +20,134 @@ weights = st.builds(RankingWeights, units, units, units).filter(
     lambda w: w.relevance + w.recency + w.importance > 1e-6
 )
 evidence = st.builds(
-    lambda cosine, background, lexical, subject: ranking.Evidence(
+    lambda cosine, background, share, matched, subject, temporal: ranking.Evidence(
         None if cosine is None else np.array([cosine]),
         background,
-        None if lexical is None else np.array([lexical]),
+        np.array([share]),
+        np.array([matched]),
         np.array([subject]),
+        np.array([temporal]),
     ),
     st.none() | cosines | st.just(float("nan")),
     st.floats(0.0, 0.95),
-    st.none() | units,
+    units,
+    st.floats(0.0, 12.0),
+    units,
     units,
 )
+CALIBRATION = calibration_of("e5")
 
 
 def one(value: float) -> ranking.Floats:
     return np.array([value])
 
 
+def fit_of(each: ranking.Evidence) -> float:
+    return float(ranking.fitted(ranking.strength(each), each)[0])
+
+
+def likelihood_of(each: ranking.Evidence) -> float:
+    return float(ranking.answering(each, CALIBRATION)[0])
+
+
 @given(evidence)
-def test_relevance_lies_between_0_and_1(given_evidence: ranking.Evidence) -> None:
-    """Whatever the channels say, relevance is a number from 0 to 1."""
-    assert 0.0 <= ranking.relevance(given_evidence)[0] <= 1.0
+def test_fit_and_likelihood_lie_between_0_and_1(each: ranking.Evidence) -> None:
+    """Whatever the channels say, fit and likelihood are numbers from 0 to 1."""
+    assert 0.0 <= fit_of(each) <= 1.0
+    assert 0.0 <= likelihood_of(each) <= 1.0
 
 
 @given(evidence, units)
-def test_relevance_follows_every_channel(given_evidence: ranking.Evidence, more: float) -> None:
-    """Raising what one channel says never lowers relevance."""
-    before = ranking.relevance(given_evidence)[0]
-    for channel in ("cosine", "lexical", "subject"):
-        value = getattr(given_evidence, channel)
+def test_fit_and_likelihood_follow_every_channel(each: ranking.Evidence, more: float) -> None:
+    """Raising what one channel says never lowers how well a candidate fits or how likely it answers."""
+    for channel in ("cosine", "share", "matched", "subject", "temporal"):
+        value = getattr(each, channel)
         if value is None:
             continue
-        raised = replace(given_evidence, **{channel: np.minimum(value + more, 1.0)})
-        assert ranking.relevance(raised)[0] >= before - 1e-12
+        raised = replace(
+            each, **{channel: value + more if channel == "matched" else np.minimum(value + more, 1.0)}
+        )
+        assert fit_of(raised) >= fit_of(each) - 1e-12
+        assert likelihood_of(raised) >= likelihood_of(each) - 1e-12
 
 
-@given(cosines, units)
-def test_a_silent_channel_leaves_its_share_to_the_other(cosine: float, lexical: float) -> None:
-    """With only one channel, its word alone counts: full agreement is full relevance."""
+@given(units, st.floats(0.0, 0.95))
+def test_words_speak_for_what_has_no_vector(share: float, background: float) -> None:
+    """A memory without a vector is as near in meaning as its words are; so is every one where the query has none."""
     nothing = one(0.0)
-    dense_only = ranking.relevance(ranking.Evidence(one(cosine), 0.2, None, nothing))
-    assert dense_only[0] == pytest.approx(ranking.centred(one(cosine), 0.2)[0])
-    lexical_only = ranking.relevance(ranking.Evidence(None, 0.2, one(lexical), nothing))
-    assert lexical_only[0] == pytest.approx(lexical)
-    pending = ranking.relevance(ranking.Evidence(one(np.nan), 0.2, one(lexical), nothing))
-    assert pending[0] == pytest.approx(lexical)
+    for cosine in (None, one(np.nan)):
+        each = ranking.Evidence(cosine, background, one(share), nothing, nothing, nothing)
+        assert ranking.strength(each)[0] == pytest.approx(share)
 
 
 @given(evidence)
-def test_a_verbatim_memory_has_the_highest_relevance(other: ranking.Evidence) -> None:
-    """A memory that agrees fully on every channel is at least as relevant as any other candidate."""
-    verbatim = replace(
-        other,
-        cosine=None if other.cosine is None else one(1.0),
-        lexical=None if other.lexical is None else one(1.0),
+def test_a_verbatim_memory_fits_best(other: ranking.Evidence) -> None:
+    """A memory that agrees fully in words and meaning fits at least as well as any other candidate."""
+    verbatim = replace(other, cosine=None if other.cosine is None else one(1.0), share=one(1.0))
+    assert fit_of(verbatim) >= fit_of(other) - 1e-12
+    assert fit_of(verbatim) == pytest.approx(1.0)
+
+
+strengths = st.lists(units, min_size=1, max_size=12).map(np.array)
+
+
+@given(strengths, st.randoms(use_true_random=False))
+def test_no_memory_passes_the_neighbour_that_it_owes_its_place_to(
+    given: ranking.Floats, random: Random
+) -> None:
+    """Neighbours lift, never lower; what is lifted stays below its best neighbour; the best one of all stays first."""
+    order = list(range(len(given)))
+    random.shuffle(order)
+    table = np.full((len(given), 4), -1)
+    for place, here in enumerate(order):
+        for column, offset in enumerate((-2, -1, 1, 2)):
+            if 0 <= place + offset < len(order):
+                table[here, column] = order[place + offset]
+    lifted = ranking.lifted(given, table)
+    assert (lifted >= given).all()
+    for here in map(int, np.flatnonzero(lifted > given)):
+        assert lifted[here] <= max(given[j] for j in table[here] if j >= 0)
+    assert lifted[given.argmax()] == lifted.max() == given.max()
+
+
+def test_a_good_memory_lifts_the_one_told_beside_it() -> None:
+    """What was said right before or after a good hit gains more than what was said two before or after."""
+    table = np.array([[-1, -1, 1, 2], [-1, 0, 2, -1], [0, 1, -1, -1], [-1, -1, -1, -1]])
+    lifted = ranking.lifted(np.array([0.8, 0.1, 0.1, 0.1]), table)
+    assert lifted.tolist() == pytest.approx([0.8, 0.55, 0.35, 0.1])
+
+
+@given(strengths, units)
+def test_relevance_orders_as_fit_and_ends_at_the_likelihood(fit: ranking.Floats, likelihood: float) -> None:
+    """The best candidate's relevance is how likely it answers; the others' fall in proportion."""
+    relevance = ranking.relevance(fit, likelihood)
+    assert relevance.max() == pytest.approx(likelihood if fit.max() > 0.0 else 0.0)
+    assert (np.diff(relevance[np.argsort(fit)]) >= -1e-12).all()
+
+
+def decide(
+    fit: list[float], likelihood: list[float], named: str = "", has_names: str = "", floor: float = 0.1
+) -> list[int]:
+    is_named, is_nameable = (
+        np.array([str(i) in each for i in range(len(fit))], bool) for each in (named, has_names)
     )
-    assume(other.cosine is not None or other.lexical is not None)
-    assert ranking.relevance(verbatim)[0] >= ranking.relevance(other)[0] - 1e-12
+    found = ranking.decided(np.array(fit), np.array(likelihood), is_named, is_nameable, floor)
+    return [int(i) for i in np.flatnonzero(found)]
+
+
+def test_nothing_likely_is_nothing_returned() -> None:
+    """Below the floor nothing comes back, above it what does not fall far behind the best."""
+    assert decide([0.5, 0.4], [0.09, 0.05]) == []
+    assert decide([0.5, 0.4, 0.1], [0.2, 0.05, 0.05]) == [0, 1]
+    assert decide([], []) == []
+
+
+def test_names_decide_among_memories_that_have_names() -> None:
+    """Where the query names some memories, others with names must be likely by themselves; others need not."""
+    fit = [0.9, 0.6, 0.6, 0.6]
+    likelihood = [0.95, 0.3, 0.3, 0.7]
+    assert decide(fit, likelihood, named="0", has_names="013") == [0, 2, 3]
+    assert decide(fit, likelihood, named="", has_names="013") == [0, 1, 2, 3]
 
 
 @given(st.integers(0, 2**41), st.integers(0, 2**41), st.floats(0.1, 3650))
@@ -148,9 +221,33 @@ def test_best_is_a_prefix_of_one_total_order(rows: list[tuple[float, int]], k: i
     assert [shuffled[i] for i in ranking.best(score, revision, tie, k)] == expected
 
 
-@given(st.floats(0, 1), cosines, st.integers(0, 10**6))
-def test_background_moves_from_the_profile_to_the_namespace(profile: float, mean: float, count: int) -> None:
+@given(st.floats(0.01, 1), cosines, st.integers(0, 10**6))
+def test_the_background_lies_between_profile_and_namespace(profile: float, mean: float, count: int) -> None:
     """The background lies between the profile's figure and the namespace's mean, nearer the mean the more there are."""
     value = ranking.background(profile, mean, count)
     assert min(profile, mean) - 1e-9 <= value <= max(profile, mean) + 1e-9
     assert abs(ranking.background(profile, mean, count + 1) - mean) <= abs(value - mean) + 1e-12
+
+
+@given(st.floats(0.5, 400), st.floats(0, 1000))
+def test_linear_recency_ends_at_a_tenth(days: float, age_days: float) -> None:
+    """LINEAR recency falls evenly from 1 to a tenth in the given days and stays there."""
+    age_ms = round(age_days * ranking.DAY_MS)
+    value = ranking.recency(np.array([0]), age_ms, days, RecencyShape.LINEAR)[0]
+    assert value == pytest.approx(max(1.0 - 0.9 * age_days / days, 0.1), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("profile", "first"),
+    [
+        (RankingProfile.SUPPORT, "recency"),
+        (RankingProfile.KNOWLEDGE, "relevance"),
+        (RankingProfile.ASSISTANT, "importance"),
+    ],
+)
+def test_each_profile_puts_its_factor_first(profile: RankingProfile, first: str) -> None:
+    """SUPPORT weighs recency most, KNOWLEDGE relevance, ASSISTANT importance; each sums to 1."""
+    weights = profile.weights
+    factors = {name: getattr(weights, name) for name in ("relevance", "recency", "importance")}
+    assert max(factors, key=lambda name: factors[name]) == first
+    assert sum(factors.values()) == pytest.approx(1.0)

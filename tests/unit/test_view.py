@@ -193,7 +193,7 @@ def test_batched_queries_answer_as_single_ones() -> None:
 
 def test_many_equal_vectors_are_cut_in_a_fixed_order() -> None:
     """Where more memories tie than a channel takes, the newest are taken, whatever the order they came in."""
-    rows = [row(n, "x", vector=direction(1)) for n in range(1, 200)]
+    rows = [row(n, f"x{n}", vector=direction(1)) for n in range(1, 200)]
     shuffled = random.Random(7).sample(rows, len(rows))
     assert found(view_of(*shuffled), query(vector=direction(1))) == [199, 198, 197, 196, 195]
 

@@ -35,18 +35,22 @@ class Analyzer:
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of ``text`` in its order, with repetitions; about 1 us a word once words are known."""
-        terms: list[str] = []
-        dropped: list[str] = []
+        return [term for _, term in self.words(text)]
+
+    def words(self, text: str) -> list[tuple[str, str]]:
+        """Return (word as written, folded; its term) of ``text`` in its order, with repetitions."""
+        kept: list[tuple[str, str]] = []
+        dropped: list[tuple[str, str]] = []
         for run in _RUNS.findall(fold(text)):
             if run[0].isascii():
                 stem = self._stems.get(run) or self._learn(run)
-                (terms if run not in ENGLISH else dropped).append(stem)
+                (kept if run not in ENGLISH else dropped).append((run, stem))
             elif _is_han(run):
                 for word in self._cut(run):
-                    (terms if word not in CHINESE else dropped).append(word)
+                    (kept if word not in CHINESE else dropped).append((word, word))
             else:
-                terms.append(run)
-        return terms or dropped
+                kept.append((run, run))
+        return kept or dropped
 
     def _learn(self, word: str) -> str:
         stem = word

@@ -97,6 +97,14 @@ class DenseIndex:
         cosines[held] = np.einsum("ij,j->i", vectors, query)  # row by row: its place must not move a last bit
         return cosines
 
+    def are_near(self, slots: NDArray[np.intp], cosine: float) -> NDArray[np.bool_]:
+        """Tell of each two slots whether their vectors are at least as close, shape (n, n); so they are without one."""
+        near = np.ones((len(slots), len(slots)), bool)
+        held = np.flatnonzero(self.held[slots])
+        vectors = self.at(slots[held]).astype(np.float32)
+        near[np.ix_(held, held)] = vectors @ vectors.T >= cosine
+        return near
+
     def nearest(self, queries: NDArray[np.float32], k: int, allowed: Mask) -> list[NDArray[np.intp]]:
         """Return for each query, shape (m, d), the slots of its ``k`` nearest among ``allowed``, and any that tie."""
         if queries.shape[1] != self.dimension:

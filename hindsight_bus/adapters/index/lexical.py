@@ -17,16 +17,34 @@ from hindsight_bus.adapters.index.postings import Postings, counts_of, slots_of
 
 _K1 = 1.2
 _B = 0.5
+_COVERED_SHARE = 0.5
+
+Floats = NDArray[np.float64]
+Slots = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
 class LexicalScores:
-    """BM25 of every slot for one query."""
+    """What the words of one query find, for every slot; shape (n,), 0 where no word matches."""
 
-    bm25: NDArray[np.float64]
-    """Shape (n,); 0 where no word matches."""
+    bm25: Floats
+    covered: Floats
+    """0 to 1, share of the query's words found, weighted by rarity; unknown words included."""
     ideal: float
-    """What a memory of the query's own words would score, unknown words included."""
+    """BM25 of a memory of the query's own words, unknown words included."""
+    unit: float
+    """BM25 of one word of average surroundings that no other memory has."""
+    unknown: frozenset[str]
+    """The query's terms that no memory holds."""
+
+    def share(self, slots: Slots) -> Floats:
+        """Return 0 to 1, shape of ``slots``: how much of the query is found; what is long and says much else less."""
+        by_length = np.minimum(self.bm25[slots] / self.ideal, 1.0)
+        return np.asarray(_COVERED_SHARE * self.covered[slots] + (1.0 - _COVERED_SHARE) * by_length)
+
+    def matched(self, slots: Slots) -> Floats:
+        """Return how many words are shared, in units of one that no other memory has, shape of ``slots``."""
+        return np.asarray(self.bm25[slots] / self.unit)
 
 
 class LexicalIndex:
@@ -66,13 +84,28 @@ class LexicalIndex:
         frequencies = np.array([0 if packed is None else len(packed) for packed in found])
         if not frequencies.any():
             return None
-        weights = np.log1p((self._documents - frequencies + 0.5) / (frequencies + 0.5)) * (_K1 + 1.0)
+        rarities = self._rarity(frequencies)
         entries = np.concatenate([packed for packed in found if packed is not None])
-        holders, counts = slots_of(entries).astype(np.intp), counts_of(entries).astype(np.float32)
+        holders = slots_of(entries).astype(np.intp)
+        each = np.repeat(rarities, frequencies)
         average = self._total_length / self._documents
-        saturation = _K1 * (1.0 - _B) + (_K1 * _B / average) * self._lengths[holders]
-        parts = counts / (counts + saturation)
-        parts *= np.repeat(weights, frequencies)
-        bm25 = np.bincount(holders, weights=parts, minlength=slots).astype(np.float64, copy=False)
         longest = _K1 * (1.0 - _B + _B * max(len(terms), average) / average)
-        return LexicalScores(bm25, math.fsum(weights) / (1.0 + longest))
+        return LexicalScores(
+            bm25=_summed(holders, each * self._saturated(holders, counts_of(entries), average), slots),
+            covered=_summed(holders, each / math.fsum(rarities), slots),
+            ideal=math.fsum(rarities) * (_K1 + 1.0) / (1.0 + longest),
+            unit=float(self._rarity(np.array([1]))[0]),
+            unknown=frozenset(term for term, packed in zip(wanted, found, strict=True) if packed is None),
+        )
+
+    def _rarity(self, frequencies: NDArray[np.int64]) -> Floats:
+        return np.asarray(np.log1p((self._documents - frequencies + 0.5) / (frequencies + 0.5)))
+
+    def _saturated(self, holders: Slots, counts: NDArray[np.uint32], average: float) -> Floats:
+        often = counts.astype(np.float32)
+        saturation = _K1 * (1.0 - _B) + (_K1 * _B / average) * self._lengths[holders]
+        return np.asarray(often * (_K1 + 1.0) / (often + saturation))
+
+
+def _summed(holders: Slots, parts: Floats, slots: int) -> Floats:
+    return np.bincount(holders, weights=parts, minlength=slots).astype(np.float64, copy=False)

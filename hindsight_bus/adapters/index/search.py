@@ -4,49 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hindsight_bus.adapters.index.analysis import Analyzer
-from hindsight_bus.adapters.index.columns import Columns, Mask, Slots
-from hindsight_bus.adapters.index.dense import DenseIndex
-from hindsight_bus.adapters.index.lexical import LexicalIndex
-from hindsight_bus.adapters.index.subjects import SubjectIndex
+from hindsight_bus.adapters.index import channels
+from hindsight_bus.adapters.index.channels import PER_CHANNEL, Found, Indexes
+from hindsight_bus.adapters.index.columns import Mask, Slots
 from hindsight_bus.domain import ranking
+from hindsight_bus.domain.duplicates import Saying, first_of_each
 from hindsight_bus.domain.memory import MemoryState
 from hindsight_bus.domain.query import Filter
 from hindsight_bus.ports import Candidate, Row, Vectors, ViewQuery
 
-_PER_CHANNEL = 50
-_NOTHING: Slots = np.empty(0, np.intp)
-
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Indexes:
-    """What one view holds, by slot."""
-
-    rows: list[Row | None]
-    columns: Columns
-    dense: DenseIndex
-    lexical: LexicalIndex
-    subjects: SubjectIndex
-    analyzer: Analyzer
-    background: float
-    """Cosine of unrelated texts in the embedding profile; 0 where unknown."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """Candidates of one query and what the channels say of them; arrays of shape (n,)."""
-
-    slots: Slots
-    cosine: Floats | None
-    bm25: Floats | None
-    evidence: ranking.Evidence
+_NEAR = 0.95
+"""Cosine from which on two memories are compared word by word."""
+_SPARE = 8
+"""Candidates looked at beyond those asked for, to make up for near duplicates."""
 
 
 def search(held: Indexes, queries: Sequence[ViewQuery]) -> list[list[Candidate]]:
@@ -71,38 +44,65 @@ def nearest(held: Indexes, vector: Vectors, k: int, wanted: Filter) -> list[tupl
     mask = held.columns.matching(wanted, 0, len(held.rows))
     slots = held.dense.nearest(vector[None], k, mask)[0]
     cosines = held.dense.cosines(vector, slots)
-    order = _best(held, slots, cosines, k)
-    return [(_row(held, slots[i]).memory_id, float(cosines[i])) for i in order]
+    order = held.best(slots, cosines, k)
+    return [(held.row(slots[i]).memory_id, float(cosines[i])) for i in order]
 
 
 def matching(held: Indexes, wanted: Filter, limit: int) -> list[Row]:
     """Return at most ``limit`` rows that match, newest first."""
     slots = np.flatnonzero(held.columns.matching(wanted, 0, len(held.rows)))
     newest = np.argsort(-held.columns["create_revision"][slots], kind="stable")[:limit]
-    return [_row(held, slot) for slot in slots[newest]]
+    return [held.row(slot) for slot in slots[newest]]
 
 
 def _nearest(held: Indexes, queries: Sequence[ViewQuery], mask: Mask) -> list[Slots]:
-    vectors = [query.vector for query in queries if query.vector is not None]
-    if not vectors or not held.dense.count:
-        return [_NOTHING] * len(queries)
-    most = max(_PER_CHANNEL, *(query.top_k for query in queries))
-    found = iter(held.dense.nearest(np.stack(vectors), most, mask))
-    return [_NOTHING if query.vector is None else next(found) for query in queries]
+    asking = [i for i, query in enumerate(queries) if channels.vector_of(query) is not None]
+    found: list[Slots] = [channels.NOTHING] * len(queries)
+    if not asking or not held.dense.count:
+        return found
+    most = max(PER_CHANNEL, *(queries[i].top_k for i in asking))
+    vectors = np.stack([vector for i in asking if (vector := queries[i].vector) is not None])
+    for i, slots in zip(asking, held.dense.nearest(vectors, most, mask), strict=True):
+        found[i] = slots
+    return found
 
 
 def _answer(held: Indexes, query: ViewQuery, mask: Mask, neighbours: Slots) -> list[Candidate]:
     if query.vector is None and not query.text.strip():
-        found = _everything(mask)
-    else:
-        found = _gather(held, query, mask, neighbours)
+        return _listed(held, query, np.flatnonzero(mask))
+    found = channels.gather(held, query, mask, neighbours)
     if not len(found.slots):
         return []
-    relevance = ranking.relevance(found.evidence)
-    columns = held.columns
-    recency = ranking.recency(columns["time_ms"][found.slots], query.now_ms, query.recency_half_life_days)
-    importance = columns["importance"][found.slots]
+    likelihood = ranking.answering(found.evidence, held.calibration)
+    fit = ranking.fitted(found.lifted, found.evidence)
+    kept = ranking.decided(
+        fit, likelihood, found.is_named, held.columns["has_names"][found.slots], held.calibration.floor
+    )
+    relevance = ranking.relevance(fit, float(likelihood.max()))
+    return _ranked(held, query, found.only(kept), relevance[kept])
+
+
+def _listed(held: Indexes, query: ViewQuery, slots: Slots) -> list[Candidate]:
+    score = ranking.combine(np.zeros(len(slots)), *_factors(held, query, slots), query.weights)
+    best = slots[held.best(slots, score, query.top_k)]
+    return _ranked(held, query, channels.nothing_known(best), np.zeros(len(best)), collapse=False)
+
+
+def _factors(held: Indexes, query: ViewQuery, slots: Slots) -> tuple[ranking.Floats, ranking.Floats]:
+    recency = ranking.recency(
+        held.columns["time_ms"][slots], query.now_ms, query.recency_half_life_days, query.recency_shape
+    )
+    return recency, held.columns["importance"][slots]
+
+
+def _ranked(
+    held: Indexes, query: ViewQuery, found: Found, relevance: ranking.Floats, *, collapse: bool = True
+) -> list[Candidate]:
+    recency, importance = _factors(held, query, found.slots)
     score = ranking.combine(relevance, recency, importance, query.weights)
+    order = held.best(found.slots, score, query.top_k + _SPARE)
+    if collapse:
+        order = order[_distinct(held, found.slots[order])]
     return [
         Candidate(
             memory_id=row.memory_id,
@@ -111,65 +111,25 @@ def _answer(held: Indexes, query: ViewQuery, mask: Mask, neighbours: Slots) -> l
             relevance=float(relevance[i]),
             recency=float(recency[i]),
             importance=float(importance[i]),
-            dense=_part(found.cosine, i),
+            dense=_part(found.evidence.cosine, i),
             lexical=_part(found.bm25, i) or None,
             subject=_part(found.evidence.subject, i) or None,
             subject_key=row.version.subject,
             contested=row.state is MemoryState.CONTESTED,
+            temporal=_part(found.evidence.temporal, i) or None,
+            neighbours=_part(found.gained, i) or None,
             row=row,
         )
-        for i in _best(held, found.slots, score, query.top_k)
-        for row in (_row(held, found.slots[i]),)
+        for i in order[: query.top_k]
+        for row in (held.row(found.slots[i]),)
     ]
 
 
-def _everything(mask: Mask) -> _Found:
-    slots = np.flatnonzero(mask)
-    return _Found(slots, None, None, ranking.Evidence(None, 0.0, None, np.zeros(len(slots))))
+def _distinct(held: Indexes, slots: Slots) -> list[int]:
+    rows = [held.row(slot) for slot in slots]
+    sayings = [Saying(row.version.agent, row.version.subject, row.version.text) for row in rows]
+    return first_of_each(sayings, held.dense.are_near(slots, _NEAR), held.analyzer.terms)
 
 
-def _gather(held: Indexes, query: ViewQuery, mask: Mask, neighbours: Slots) -> _Found:
-    terms = held.analyzer.terms(query.text)
-    lexical = held.lexical.scores(terms, len(mask))
-    named = held.subjects.scores(terms, len(mask))
-    most = max(_PER_CHANNEL, query.top_k)
-    channels = [neighbours]
-    if lexical is not None:
-        channels.append(_top(held, lexical.bm25, mask, most))
-    if named is not None:
-        channels.append(_top(held, named, mask, most))
-    slots = np.unique(np.concatenate(channels))
-    cosine, background = _cosines(held, query.vector, slots)
-    bm25 = None if lexical is None else lexical.bm25[slots]
-    share = None if lexical is None or bm25 is None else bm25 / lexical.ideal
-    subject = np.zeros(len(slots)) if named is None else named[slots]
-    return _Found(slots, cosine, bm25, ranking.Evidence(cosine, background, share, subject))
-
-
-def _top(held: Indexes, scores: Floats, mask: Mask, k: int) -> Slots:
-    found = np.flatnonzero((scores > 0.0) & mask)
-    found = found[ranking.contenders(scores[found], k)]
-    return found if len(found) <= k else found[_best(held, found, scores[found], k)]
-
-
-def _best(held: Indexes, slots: Slots, scores: Floats, k: int) -> NDArray[np.intp]:
-    columns = held.columns
-    return ranking.best(scores, columns["create_revision"][slots], columns["tie"][slots], k)
-
-
-def _cosines(held: Indexes, vector: Vectors | None, slots: Slots) -> tuple[Floats | None, float]:
-    if vector is None or not held.dense.count:
-        return None, 0.0
-    mean = held.dense.mean_cosine(vector)
-    return held.dense.cosines(vector, slots), ranking.background(held.background, mean, held.dense.count)
-
-
-def _part(values: Floats | None, i: int) -> float | None:
+def _part(values: ranking.Floats | None, i: int) -> float | None:
     return None if values is None or math.isnan(values[i]) else float(values[i])
-
-
-def _row(held: Indexes, slot: int) -> Row:
-    row = held.rows[slot]
-    if row is None:
-        raise LookupError(f"slot {slot} is free")
-    return row

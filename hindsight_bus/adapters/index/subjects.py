@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -10,22 +10,31 @@ from numpy.typing import NDArray
 
 from hindsight_bus.adapters.index.analysis import Analyzer
 from hindsight_bus.adapters.index.postings import Postings
+from hindsight_bus.adapters.index.typos import Spellings
 from hindsight_bus.domain.language import fold
 from hindsight_bus.domain.memory import Version
 
 _NAME_WEIGHT = 1.0
+_TYPO_WEIGHT = 0.8
 _TAG_WEIGHT = 0.5
+NAMED = 0.75
+"""Score from which on a memory counts as named outright, not merely tagged."""
 _LONGEST_NAME = 4
 """Terms of the longest name that is recognised within a query."""
 
 
+Word = tuple[str, str]
+"""A word as written, folded, and its term."""
+
+
 class SubjectIndex:
-    """Finds the slots whose subject's last part, alias or tag stands in a query, word for word."""
+    """Finds the slots whose subject's last part, alias or tag stands in a query: as a phrase, one typo allowed."""
 
     def __init__(self, analyzer: Analyzer) -> None:
         self._analyzer = analyzer
         self._names = Postings()
         self._tags = Postings()
+        self._spellings = Spellings()
 
     @property
     def postings(self) -> tuple[Postings, Postings]:
@@ -35,28 +44,52 @@ class SubjectIndex:
     def add(self, slot: int, version: Version) -> None:
         """Enter a version's names."""
         self._names.add(slot, self._keys(surfaces(version)))
+        self._spellings.add(self._written(version))
         self._tags.add(slot, self._keys(version.tags))
 
     def remove(self, slot: int, version: Version) -> None:
         """Take out what ``add`` entered for the same version."""
         self._names.remove(slot, self._keys(surfaces(version)))
+        self._spellings.remove(self._written(version))
         self._tags.remove(slot, self._keys(version.tags))
 
-    def scores(self, terms: Sequence[str], slots: int) -> NDArray[np.float64] | None:
-        """Return for every slot below ``slots`` how well the query's terms name it: 1 by name, 0.5 by tag, 0 not.
+    def scores(
+        self, words: Sequence[Word], unknown: Collection[str], slots: int
+    ) -> NDArray[np.float64] | None:
+        """Return for every slot below ``slots`` how well the query's words name it: 1 by name, 0.8 by a name with a
+        typo, 0.5 by tag, 0 not. None where they name nothing.
 
-        None where they name nothing.
+        ``unknown`` are the terms that no memory holds: only those may be misspelt.
         """
+        terms = [term for _, term in words]
         phrases = list(_phrases(terms))
         tags = [phrase for phrase in phrases if phrase in self._tags]
         names = [phrase for phrase in phrases if phrase in self._names]
-        if not tags and not names:
+        guessed = [phrase for phrase in self._corrected(words, unknown) if phrase in self._names]
+        if not tags and not names and not guessed:
             return None
         scores = np.zeros(slots)
-        for postings, keys, weight in ((self._tags, tags, _TAG_WEIGHT), (self._names, names, _NAME_WEIGHT)):
+        for postings, keys, weight in (
+            (self._tags, tags, _TAG_WEIGHT),
+            (self._names, guessed, _TYPO_WEIGHT),
+            (self._names, names, _NAME_WEIGHT),
+        ):
             for key in keys:
                 scores[postings.slots(key)] = weight
         return scores
+
+    def _corrected(self, words: Sequence[Word], unknown: Collection[str]) -> Iterator[str]:
+        """Yield the phrases of the query in which one unknown word is replaced by one that it may be a typo of."""
+        terms = [term for _, term in words]
+        for at, (word, term) in enumerate(words):
+            if term in unknown:
+                first = max(at - _LONGEST_NAME + 1, 0)
+                for meant in self._spellings.near(word):
+                    meant_terms = self._analyzer.terms(meant)
+                    yield from _phrases([*terms[first:at], *meant_terms, *terms[at + 1 : at + _LONGEST_NAME]])
+
+    def _written(self, version: Version) -> set[str]:
+        return {word for name in surfaces(version) for word, _ in self._analyzer.words(name)}
 
     def _keys(self, names: Iterable[str]) -> dict[str, int]:
         keys = (" ".join(self._analyzer.terms(name)) for name in names)

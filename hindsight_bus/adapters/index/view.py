@@ -11,11 +11,15 @@ import numpy as np
 
 from hindsight_bus.adapters.index import search as searching
 from hindsight_bus.adapters.index.analysis import Analyzer
+from hindsight_bus.adapters.index.channels import Indexes
 from hindsight_bus.adapters.index.columns import Columns, Mask
+from hindsight_bus.adapters.index.conversations import Conversations
 from hindsight_bus.adapters.index.dense import DenseIndex
 from hindsight_bus.adapters.index.lexical import LexicalIndex
 from hindsight_bus.adapters.index.postings import MAX_SLOTS, counts_of, slots_of
 from hindsight_bus.adapters.index.subjects import KnownSubjects, SubjectIndex
+from hindsight_bus.adapters.index.successors import Successors
+from hindsight_bus.domain.calibration import Calibration
 from hindsight_bus.domain.memory import MemoryState, MemoryType, Version
 from hindsight_bus.domain.query import Filter
 from hindsight_bus.ports import Candidate, Row, Vectors, ViewQuery, ViewStats
@@ -28,11 +32,11 @@ _ROW_BYTES = 1000
 class View:
     """An in-memory index over one namespace; see ``ports.NamespaceView``.
 
-    A row keeps its slot until it is removed; freed slots are used again. ``background`` is the cosine that unrelated
-    texts have in the namespace's embedding profile, 0 where unknown.
+    A row keeps its slot until it is removed; freed slots are used again. ``calibration`` is that of the namespace's
+    embedding profile; without one, nothing is withheld as irrelevant.
     """
 
-    def __init__(self, analyzer: Analyzer, background: float = 0.0) -> None:
+    def __init__(self, analyzer: Analyzer, calibration: Calibration | None = None) -> None:
         self._analyzer = analyzer
         self._rows: list[Row | None] = []
         self._slots: dict[str, int] = {}
@@ -43,8 +47,19 @@ class View:
         self._lexical = LexicalIndex()
         self._subjects = SubjectIndex(analyzer)
         self._known = KnownSubjects()
-        self._indexes = searching.Indexes(
-            self._rows, self._columns, self._dense, self._lexical, self._subjects, analyzer, background
+        self._conversations = Conversations()
+        self._successors = Successors()
+        self._indexes = Indexes(
+            self._rows,
+            self._slots,
+            self._columns,
+            self._dense,
+            self._lexical,
+            self._subjects,
+            self._conversations,
+            self._successors,
+            analyzer,
+            calibration or Calibration(),
         )
 
     @property
@@ -168,6 +183,7 @@ class View:
         if old is None or old.version != row.version or old.agents != row.agents:
             self._unindex(slot, old)
             self._index(slot, row)
+        self._restand(slot, old, row)
         self._recount(old, row)
         return slot
 
@@ -176,6 +192,7 @@ class View:
         old = self._rows[slot]
         self._rows[slot] = None
         self._unindex(slot, old)
+        self._restand(slot, old, None)
         self._recount(old, None)
         self._free.append(slot)
         return slot
@@ -202,6 +219,13 @@ class View:
         self._lexical.remove(slot, self._counts(row.version))
         self._subjects.remove(slot, row.version)
         self._columns.remove_tokens(slot, row)
+
+    def _restand(self, slot: int, old: Row | None, new: Row | None) -> None:
+        if old is not None:
+            self._conversations.remove(slot, old)
+        if new is not None:
+            self._conversations.add(slot, new)
+        self._successors.put(slot, new)
 
     def _recount(self, old: Row | None, new: Row | None) -> None:
         if old is not None:

@@ -28,7 +28,7 @@ from hindsight_bus.domain.memory import (
     Version,
 )
 from hindsight_bus.domain.names import Namespace, Pattern
-from hindsight_bus.domain.policy import ConflictPolicy, PolicyRecord, RankingWeights
+from hindsight_bus.domain.policy import ConflictPolicy, PolicyRecord, RankingWeights, RecencyShape
 from hindsight_bus.domain.records import (
     Conflict,
     ConflictSide,
@@ -94,7 +94,7 @@ LAYOUTS: dict[type[Any], Layout[Any]] = {
         Version,
         "namespace memory_id number type text subject subject_derived value cardinality aliases tags attributes about"
         " language attachments confidence importance explicit pinned event_time_ms expire_time_ms supersedes agent"
-        " channel source",
+        " channel source conversation task",
         namespace=_NAMESPACE,
         type=enum(MemoryType),
         cardinality=enum(Cardinality),
@@ -129,9 +129,10 @@ LAYOUTS: dict[type[Any], Layout[Any]] = {
     PolicyRecord: Layout(
         PolicyRecord,
         "pattern embedding_profile conflict_policy conflict_margin belief_half_life_days max_text_chars daily_quota"
-        " ranking_weights recency_half_life_days purge_after_days",
+        " ranking_weights recency_half_life_days purge_after_days recency_shape",
         pattern=_PATTERN.one,
         conflict_policy=optional(enum(ConflictPolicy)),
+        recency_shape=optional(enum(RecencyShape)),
         ranking_weights=optional(Layout(RankingWeights, "relevance recency importance").one),
     ),
     Task: Layout(
