@@ -16,7 +16,12 @@ from google.protobuf.descriptor import ServiceDescriptor
 from prometheus_client import CollectorRegistry
 from pydantic import ValidationError
 
-from hbus.v1 import bus_service_pb2, memory_service_pb2, namespace_service_pb2
+from hbus.v1 import (
+    bus_service_pb2,
+    memory_service_pb2,
+    namespace_service_pb2,
+    reflection_service_pb2,
+)
 from hindsight_bus import logs, settings
 from hindsight_bus.adapters.valkey.probe import UnfitStore
 from hindsight_bus.domain.errors import StoreUnavailable
@@ -29,6 +34,7 @@ from hindsight_bus.transport.bus_service import BusServicer
 from hindsight_bus.transport.codec.outcomes import Outcomes
 from hindsight_bus.transport.memory_service import MemoryServicer
 from hindsight_bus.transport.namespace_service import NamespaceServicer
+from hindsight_bus.transport.reflection_service import ReflectionServicer
 from hindsight_bus.transport.streams import OpenStreams
 from hindsight_bus.wiring import App, build
 
@@ -126,6 +132,10 @@ class Server:
         if "bus" in config.roles:
             servicers[_service(bus_service_pb2)] = BusServicer(
                 app.writer, app.watcher, app.conflicts, outcomes, config.publish_in_flight
+            )
+        if "reflection" in config.roles:
+            servicers[_service(reflection_service_pb2)] = ReflectionServicer(
+                app.tasks, app.reflections, outcomes
             )
         return servicers
 

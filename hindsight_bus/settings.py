@@ -18,7 +18,7 @@ PREFIX = "HBUS_"
 OF_CLIENTS = ("HBUS_TARGET", "HBUS_AGENT", "HBUS_USER", "HBUS_API_KEY")
 """Names of the same prefix that the commands of a client read; a server leaves them alone."""
 
-Role = Literal["memory", "bus"]
+Role = Literal["memory", "bus", "reflection"]
 
 
 def _default_data_dir() -> Path:
@@ -44,7 +44,7 @@ class Settings(BaseSettings):
     """``HOST:PORT``; port 0 takes a free one."""
     insecure: bool = False
     """Listen to other machines although nothing tells callers apart."""
-    roles: Annotated[tuple[Role, ...], NoDecode] = ("memory", "bus")
+    roles: Annotated[tuple[Role, ...], NoDecode] = ("memory", "bus", "reflection")
     """Services to serve, separated by commas."""
     metrics_port: int = Field(default=0, ge=0, le=65535)
     """Port of the Prometheus page on the same host; 0 = none."""

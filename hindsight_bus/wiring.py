@@ -33,13 +33,17 @@ from hindsight_bus.app.node import Node
 from hindsight_bus.app.policies import PolicyBook
 from hindsight_bus.app.read import Reader
 from hindsight_bus.app.records import RecordReader
+from hindsight_bus.app.reflections import Reflections
+from hindsight_bus.app.rule_reflector import RuleReflector
 from hindsight_bus.app.search import Searcher
 from hindsight_bus.app.served import ServedNotes
 from hindsight_bus.app.tail import Tails
+from hindsight_bus.app.tasks import Tasks, task_handlers
 from hindsight_bus.app.usage import UsageRecorder
 from hindsight_bus.app.views import Views
 from hindsight_bus.app.watch import Watcher
 from hindsight_bus.app.work import DueWorker
+from hindsight_bus.app.working_memory import WorkingMemory
 from hindsight_bus.app.write import Writer
 from hindsight_bus.domain.calibration import calibration_of
 from hindsight_bus.domain.errors import EmbedderUnavailable
@@ -62,6 +66,8 @@ class App:
     watcher: Watcher
     conflicts: Conflicts
     namespaces: Namespaces
+    tasks: Tasks
+    reflections: Reflections
     node: Node
     log: MemoryLog
     views: Views
@@ -133,6 +139,8 @@ async def assemble(
         Suspector(reader, views, conflicts, embedder),
         Caretaker(reader, committer, policies, changer, conflicts),
     )
+    reflections = Reflections(reader, committer, writer, RuleReflector())
+    handlers |= task_handlers(reflections, WorkingMemory(reader, changer))
     worker = DueWorker(store, clock, handlers)
     committer.due_listeners.append(worker.hint)
     node = Node(store, tails, policies, views, served, worker, clock)
@@ -149,6 +157,8 @@ async def assemble(
         watcher=Watcher(reader, tails, served),
         conflicts=conflicts,
         namespaces=Namespaces(reader, committer, policies, views, embedder.profile),
+        tasks=Tasks(reader, committer, searcher, reflections, ids),
+        reflections=reflections,
         node=node,
         log=store,
         views=views,

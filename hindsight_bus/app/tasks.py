@@ -24,7 +24,7 @@ from hindsight_bus.domain.names import Namespace, ResourceName, id_for_request
 from hindsight_bus.domain.position import Positions
 from hindsight_bus.domain.query import Filter
 from hindsight_bus.domain.sequences import count, holds, with_numbers
-from hindsight_bus.domain.tasks import Step, Task, TaskOutcome, TaskSteps, kind_tag, tasks_of
+from hindsight_bus.domain.tasks import Step, Task, TaskOutcome, TaskSteps, kind_tag, lessons_of, tasks_of
 from hindsight_bus.ports import Committed, DueItem, Ids, Ref, Stored
 
 MAX_STEPS = 10_000
@@ -204,8 +204,8 @@ class Tasks:
         self, caller: Caller, draft: TaskDraft, task: Task
     ) -> tuple[builtins.list[Hit], Positions]:
         """Return the lessons that match the goal, and those of the same kind of task."""
-        own = tasks_of(caller.tenant, "", task.agent)
-        places = tuple(dict.fromkeys((task.lessons, replace(own, kind="lessons"))))
+        own = lessons_of(tasks_of(caller.tenant, "", task.agent))
+        places = tuple(dict.fromkeys((task.lessons, own)))
         by_goal = _search(places, draft.goal[:_MAX_QUERY_CHARS], _LESSONS, draft.freshness)
         same_kind = replace(_LESSONS, tags=frozenset({kind_tag(draft.kind)}))
         by_kind = _search(places, "", same_kind, draft.freshness)

@@ -7,7 +7,19 @@ from typing import Annotated
 import typer
 
 from hindsight_bus import __version__
-from hindsight_bus.cli import conflicts, context, demo, evaluate, health, mcp, memories, serve, watch, why
+from hindsight_bus.cli import (
+    conflicts,
+    context,
+    demo,
+    evaluate,
+    health,
+    mcp,
+    memories,
+    serve,
+    tasks,
+    watch,
+    why,
+)
 
 app = typer.Typer(
     add_completion=False,
@@ -43,6 +55,9 @@ app.command()(watch.watch)
 app.command()(conflicts.conflicts)
 app.command()(conflicts.resolve)
 app.command()(why.why)
+app.command()(tasks.tasks)
+app.command()(tasks.reflection)
+app.command()(tasks.lessons)
 app.command()(health.health)
 app.command()(health.doctor)
 app.command()(demo.demo)

@@ -138,12 +138,17 @@ class Task:
     @property
     def lessons(self) -> Namespace:
         """Where what is learnt from it goes: to the user's agents, or to its agent alone."""
-        return Namespace(self.namespace.tenant, self.namespace.scope, self.namespace.owner, "lessons")
+        return lessons_of(self.namespace)
 
     @property
     def working(self) -> Namespace:
         """Working memory; it goes when the task ends."""
         return Namespace(self.namespace.tenant, "task", self.id, "working")
+
+
+def lessons_of(tasks: Namespace) -> Namespace:
+    """Return where the lessons from an owner's tasks lie: beside the tasks, in the same partition."""
+    return Namespace(tasks.tenant, tasks.scope, tasks.owner, "lessons")
 
 
 def tasks_of(tenant: str, user: str, agent: str) -> Namespace:

@@ -200,7 +200,7 @@ class Threaded:
         method = getattr(self._client, name)
         if name == "subscribe":
             return lambda *args, **kwargs: ThreadedSubscription(method(*args, **kwargs))
-        if name in ("list", "versions", "conflicts", "namespaces", "publish"):
+        if name in ("list", "versions", "conflicts", "namespaces", "publish", "tasks", "steps"):
             return lambda *args, **kwargs: _threaded(method(*args, **kwargs))
         return lambda *args, **kwargs: asyncio.to_thread(method, *args, **kwargs)
 

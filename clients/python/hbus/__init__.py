@@ -8,7 +8,7 @@
             print(hit.score, hit.memory.text)
 """
 
-from hbus import aio, errors
+from hbus import aio, errors, steps
 from hbus.backoff import NO_RETRY, Backoff
 from hbus.client import Client, connect
 from hbus.errors import HbusError
@@ -21,6 +21,7 @@ from hbus.v1.event_pb2 import Event, EventKind
 from hbus.v1.memory_pb2 import Attachment, Cardinality, Channel, Memory, MemoryState, MemoryType
 from hbus.v1.memory_service_pb2 import Decision, SearchHit, WriteMemoryRequest, WriteMemoryResponse
 from hbus.v1.namespace_pb2 import ConflictPolicy, RankingWeights
+from hbus.v1.task_pb2 import InsightKind, Reflection, ReflectionState, Step, Task, TaskOutcome
 from hbus.values import label
 
 __all__ = [
@@ -37,15 +38,21 @@ __all__ = [
     "Event",
     "EventKind",
     "HbusError",
+    "InsightKind",
     "Memory",
     "MemoryState",
     "MemoryType",
     "Outcome",
     "Published",
     "RankingWeights",
+    "Reflection",
+    "ReflectionState",
     "ResolutionAction",
     "SearchHit",
+    "Step",
     "Subscription",
+    "Task",
+    "TaskOutcome",
     "WriteMemoryRequest",
     "WriteMemoryResponse",
     "aio",
@@ -53,5 +60,6 @@ __all__ = [
     "errors",
     "label",
     "new_request_id",
+    "steps",
     "write_request",
 ]

@@ -18,6 +18,7 @@ from hbus.paging import G, P
 from hbus.pipeline import Outcome, Pipeline, Published, outcome
 from hbus.publishing import publish
 from hbus.subscription import Subscription
+from hbus.tasks import TaskCalls
 from hbus.v1.bus_service_pb2 import GetConflictRequest, ResolveConflictResponse
 from hbus.v1.bus_service_pb2_grpc import BusServiceStub
 from hbus.v1.conflict_pb2 import Conflict, ConflictState, ResolutionAction
@@ -41,6 +42,7 @@ from hbus.v1.namespace_service_pb2 import (
     UpdatePolicyResponse,
 )
 from hbus.v1.namespace_service_pb2_grpc import NamespaceServiceStub
+from hbus.v1.reflection_service_pb2_grpc import ReflectionServiceStub
 from hbus.values import (
     ActionName,
     ChannelName,
@@ -79,7 +81,7 @@ def connect(
     return Client(endpoint, timeout=timeout, backoff=backoff or Backoff())
 
 
-class Client:
+class Client(TaskCalls):
     """The memory of agents, for threads. Safe to share between threads; close it, or use it as a context manager.
 
     Calls return the messages of ``hbus.v1`` and raise ``HbusError``. Every mutation carries a ``request_id``, a fresh
@@ -99,6 +101,7 @@ class Client:
         self._memories = MemoryServiceStub(self._calls)
         self._namespaces = NamespaceServiceStub(self._calls)
         self._bus = BusServiceStub(self._calls)
+        self._reflections = ReflectionServiceStub(self._calls)
         self._long_bus = BusServiceStub(self._streams)
 
     def __enter__(self) -> Client:

@@ -11,6 +11,7 @@ from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 from hbus.v1.common_pb2 import ConsistencyToken
 from hbus.v1.conflict_pb2 import Conflict
 from hbus.v1.memory_pb2 import Memory
+from hbus.v1.task_pb2 import Task
 
 TypeName: TypeAlias = Literal["episodic", "semantic", "procedural", "lesson"]
 StateName: TypeAlias = Literal[
@@ -20,6 +21,8 @@ CardinalityName: TypeAlias = Literal["one", "many"]
 ChannelName: TypeAlias = Literal["user", "agent", "tool", "ingest", "reflection"]
 ConflictStateName: TypeAlias = Literal["open", "suspected", "resolved", "moot", "settled"]
 ActionName: TypeAlias = Literal["choose", "merge", "keep_all"]
+OutcomeName: TypeAlias = Literal["success", "failure", "abandoned", "unknown"]
+RatingName: TypeAlias = Literal["good", "bad"]
 ConflictPolicyName: TypeAlias = Literal["confidence", "latest", "manual"]
 LanguageName: TypeAlias = Literal["", "zh", "en"]
 """A language that blocks for prompts are worded in; empty: that of the query."""
@@ -48,6 +51,8 @@ MemoryRef: TypeAlias = Memory | str
 """A memory, or its resource name."""
 ConflictRef: TypeAlias = Conflict | str
 """A conflict, or its resource name."""
+TaskRef: TypeAlias = Task | str
+"""A task, or its resource name."""
 
 
 def label(enum: EnumTypeWrapper, number: int) -> str:
@@ -89,8 +94,8 @@ def tokens(given: Token | Iterable[Token]) -> list[ConsistencyToken]:
     return [token for token in made if token.token]
 
 
-def name_of(resource: Memory | Conflict | str) -> str:
-    """Return the resource name of a memory or conflict."""
+def name_of(resource: Memory | Conflict | Task | str) -> str:
+    """Return the resource name of a memory, conflict or task."""
     return resource if isinstance(resource, str) else resource.name
 
 

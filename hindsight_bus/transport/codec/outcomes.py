@@ -25,6 +25,11 @@ class Outcomes:
     def __init__(self, *, is_fsynced: bool) -> None:
         self._durability = Durability.DURABILITY_FSYNCED if is_fsynced else Durability.DURABILITY_DELAYED
 
+    @property
+    def durability(self) -> Durability:
+        """How durable what is acknowledged is."""
+        return self._durability
+
     def written(self, outcome: Outcome, tenant: str) -> pb.WriteMemoryResponse:
         """Return the answer to a write."""
         return pb.WriteMemoryResponse(

@@ -13,6 +13,7 @@ from hbus import requests
 from hbus.aio.cancellation import decode
 from hbus.aio.publishing import publish
 from hbus.aio.subscription import Subscription
+from hbus.aio.tasks import TaskCalls
 from hbus.backoff import Attempts, Backoff, Outage
 from hbus.client import DEFAULT_TIMEOUT_S, PUBLISH_OUTAGE_S, STREAM_BACKOFF
 from hbus.cursor import Cursor
@@ -43,6 +44,7 @@ from hbus.v1.namespace_service_pb2 import (
     UpdatePolicyResponse,
 )
 from hbus.v1.namespace_service_pb2_grpc import NamespaceServiceStub
+from hbus.v1.reflection_service_pb2_grpc import ReflectionServiceStub
 from hbus.values import (
     ActionName,
     ChannelName,
@@ -77,7 +79,7 @@ def connect(
     return Client(endpoint, timeout=timeout, backoff=backoff or Backoff())
 
 
-class Client:
+class Client(TaskCalls):
     """The memory of agents, for asyncio. Use it within one event loop; close it, or use it as a context manager.
 
     Calls return the messages of ``hbus.v1`` and raise ``HbusError``. Every mutation carries a ``request_id``, a fresh
@@ -97,6 +99,7 @@ class Client:
         self._memories = MemoryServiceStub(self._calls)
         self._namespaces = NamespaceServiceStub(self._calls)
         self._bus = BusServiceStub(self._calls)
+        self._reflections = ReflectionServiceStub(self._calls)
         self._long_bus = BusServiceStub(self._streams)
 
     async def __aenter__(self) -> Client:

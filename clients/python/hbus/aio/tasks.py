@@ -1,0 +1,117 @@
+"""What the client for asyncio does with tasks."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Any, Unpack
+
+from hbus import task_requests
+from hbus.fields import ReadFields
+from hbus.v1.reflection_service_pb2 import (
+    FinishTaskResponse,
+    GetReflectionRequest,
+    GetReflectionResponse,
+    GetTaskRequest,
+    RecordStepsResponse,
+    ReflectOnTaskRequest,
+    ReflectOnTaskResponse,
+    StartTaskResponse,
+)
+from hbus.v1.reflection_service_pb2_grpc import ReflectionServiceStub
+from hbus.v1.task_pb2 import Step, Task, TaskOutcome
+from hbus.values import OutcomeName, TaskRef, name_of
+
+
+class TaskCalls(ABC):
+    """Calls of ``hbus.v1.ReflectionService``, as a part of ``aio.Client``."""
+
+    _reflections: ReflectionServiceStub
+
+    async def start_task(
+        self,
+        goal: str,
+        *,
+        kind: str = "",
+        user: str = "",
+        request_id: str = "",
+        timeout: float | None = None,
+        **read: Unpack[ReadFields],
+    ) -> StartTaskResponse:
+        """Start a task; the answer brings the lessons of tasks like it, those of failures first."""
+        request = task_requests.start_task(goal, kind=kind, user=user, request_id=request_id, read=read)
+        return await self._call(self._reflections.StartTask, request, timeout)  # type: ignore[no-any-return]
+
+    async def record_steps(
+        self, task: TaskRef, steps: Iterable[Step], *, timeout: float | None = None
+    ) -> Sequence[RecordStepsResponse]:
+        """Record steps (see ``hbus.steps``), 500 a call; a number that is recorded already is ignored.
+
+        The last answer tells which numbers are missing so far. The deadline holds for each call.
+        """
+        batches = task_requests.record_steps(task, steps)
+        return [await self._call(self._reflections.RecordSteps, batch, timeout) for batch in batches]
+
+    async def finish_task(
+        self,
+        task: TaskRef,
+        outcome: OutcomeName | TaskOutcome,
+        *,
+        score: float | None = None,
+        judge: str = "",
+        reflect: bool = True,
+        timeout: float | None = None,
+    ) -> FinishTaskResponse:
+        """End a task, and have the server reflect on it unless told otherwise."""
+        request = task_requests.finish_task(task, outcome, score=score, judge=judge, reflect=reflect)
+        return await self._call(self._reflections.FinishTask, request, timeout)  # type: ignore[no-any-return]
+
+    async def task(self, task: TaskRef, *, timeout: float | None = None) -> Task:
+        """Read one task."""
+        request = GetTaskRequest(name=name_of(task))
+        return (await self._call(self._reflections.GetTask, request, timeout)).task  # type: ignore[no-any-return]
+
+    async def steps(self, task: TaskRef, *, timeout: float | None = None) -> AsyncIterator[Step]:
+        """Yield the steps of a task by number, fetching parts as needed."""
+        request = GetTaskRequest(name=name_of(task), with_steps=True)
+        while True:
+            part = await self._call(self._reflections.GetTask, request, timeout)
+            for step in part.steps:
+                yield step
+            if not part.next_after_sequence:
+                return
+            request.after_sequence = part.next_after_sequence
+
+    async def tasks(
+        self, *, user: str = "", agent: str = "", page_size: int = 0, timeout: float | None = None
+    ) -> AsyncIterator[Task]:
+        """Yield the tasks done for one user, or by one agent for nobody else, newest first."""
+        request = task_requests.list_tasks(user, agent, page_size)
+        async for page in self._pages(self._reflections.ListTasks, request, timeout):
+            for each in page.tasks:
+                yield each
+
+    async def reflect(self, task: TaskRef, *, timeout: float | None = None) -> ReflectOnTaskResponse:
+        """Ask for the reflection on a task that has ended; it is done in the background, once."""
+        request = ReflectOnTaskRequest(task=name_of(task))
+        return await self._call(self._reflections.ReflectOnTask, request, timeout)  # type: ignore[no-any-return]
+
+    async def reflection(
+        self, task: TaskRef, *, wait: float = 0.0, timeout: float | None = None
+    ) -> GetReflectionResponse:
+        """Tell how far the reflection on a task is, waiting at most ``wait`` seconds for its end."""
+        request, patience = GetReflectionRequest(task=name_of(task)), asyncio.get_running_loop().time() + wait
+        while True:
+            answer: GetReflectionResponse = await self._call(
+                self._reflections.GetReflection, request, timeout
+            )
+            if task_requests.has_ended(answer) or asyncio.get_running_loop().time() >= patience:
+                return answer
+            await asyncio.sleep(task_requests.POLL_S)
+
+    @abstractmethod
+    async def _call(self, method: Any, request: Any, timeout: float | None) -> Any: ...
+
+    @abstractmethod
+    def _pages(self, method: Any, request: Any, timeout: float | None) -> AsyncIterator[Any]: ...

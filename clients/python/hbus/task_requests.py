@@ -1,0 +1,73 @@
+"""Requests about tasks from plain Python values. Pure: nothing here calls anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from hbus import requests
+from hbus.fields import ReadFields
+from hbus.v1.reflection_service_pb2 import (
+    FinishTaskRequest,
+    GetReflectionResponse,
+    ListTasksRequest,
+    RecordStepsRequest,
+    StartTaskRequest,
+)
+from hbus.v1.task_pb2 import ReflectionState, Step, TaskOutcome
+from hbus.values import OutcomeName, TaskRef, name_of, number
+
+MAX_STEPS = 500
+POLL_S = 0.05
+"""Seconds between two looks at a reflection that is waited for."""
+
+
+def start_task(
+    goal: str, *, kind: str = "", user: str = "", request_id: str = "", read: ReadFields
+) -> StartTaskRequest:
+    """Build the start of a task; the request_id is a fresh one unless given."""
+    return StartTaskRequest(
+        goal=goal,
+        kind=kind,
+        user=user,
+        request_id=request_id or requests.new_request_id(),
+        consistency=requests.consistency(read),
+    )
+
+
+def record_steps(task: TaskRef, steps: Iterable[Step]) -> Iterator[RecordStepsRequest]:
+    """Cut steps into requests of at most 500."""
+    name, left = name_of(task), iter(steps)
+    while several := list(islice(left, MAX_STEPS)):
+        yield RecordStepsRequest(task=name, steps=several)
+
+
+def finish_task(
+    task: TaskRef,
+    outcome: OutcomeName | TaskOutcome,
+    *,
+    score: float | None = None,
+    judge: str = "",
+    reflect: bool = True,
+) -> FinishTaskRequest:
+    """Build the end of a task."""
+    return FinishTaskRequest(
+        task=name_of(task),
+        outcome=number(TaskOutcome, outcome, "outcome"),
+        score=score,
+        judge=judge,
+        skip_reflection=not reflect,
+    )
+
+
+def list_tasks(user: str, agent: str, page_size: int) -> ListTasksRequest:
+    """Build the first page of a listing."""
+    return ListTasksRequest(user=user, agent=agent, page_size=page_size)
+
+
+def has_ended(answer: GetReflectionResponse) -> bool:
+    """Tell whether a reflection is done, one way or the other."""
+    return answer.reflection.state in (
+        ReflectionState.REFLECTION_STATE_SUCCEEDED,
+        ReflectionState.REFLECTION_STATE_FAILED,
+    )

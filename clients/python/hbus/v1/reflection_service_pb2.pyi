@@ -1,0 +1,150 @@
+from hbus.v1 import common_pb2 as _common_pb2
+from hbus.v1 import memory_service_pb2 as _memory_service_pb2
+from hbus.v1 import task_pb2 as _task_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class StartTaskRequest(_message.Message):
+    __slots__ = ("goal", "kind", "user", "request_id", "consistency")
+    GOAL_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    CONSISTENCY_FIELD_NUMBER: _ClassVar[int]
+    goal: str
+    kind: str
+    user: str
+    request_id: str
+    consistency: _common_pb2.Consistency
+    def __init__(self, goal: _Optional[str] = ..., kind: _Optional[str] = ..., user: _Optional[str] = ..., request_id: _Optional[str] = ..., consistency: _Optional[_Union[_common_pb2.Consistency, _Mapping]] = ...) -> None: ...
+
+class StartTaskResponse(_message.Message):
+    __slots__ = ("task", "lessons", "token", "durability")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    LESSONS_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    DURABILITY_FIELD_NUMBER: _ClassVar[int]
+    task: _task_pb2.Task
+    lessons: _containers.RepeatedCompositeFieldContainer[_memory_service_pb2.SearchHit]
+    token: _common_pb2.ConsistencyToken
+    durability: _common_pb2.Durability
+    def __init__(self, task: _Optional[_Union[_task_pb2.Task, _Mapping]] = ..., lessons: _Optional[_Iterable[_Union[_memory_service_pb2.SearchHit, _Mapping]]] = ..., token: _Optional[_Union[_common_pb2.ConsistencyToken, _Mapping]] = ..., durability: _Optional[_Union[_common_pb2.Durability, str]] = ...) -> None: ...
+
+class RecordStepsRequest(_message.Message):
+    __slots__ = ("task", "steps")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    steps: _containers.RepeatedCompositeFieldContainer[_task_pb2.Step]
+    def __init__(self, task: _Optional[str] = ..., steps: _Optional[_Iterable[_Union[_task_pb2.Step, _Mapping]]] = ...) -> None: ...
+
+class RecordStepsResponse(_message.Message):
+    __slots__ = ("recorded", "duplicates", "missing", "token", "durability")
+    RECORDED_FIELD_NUMBER: _ClassVar[int]
+    DUPLICATES_FIELD_NUMBER: _ClassVar[int]
+    MISSING_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    DURABILITY_FIELD_NUMBER: _ClassVar[int]
+    recorded: int
+    duplicates: int
+    missing: _containers.RepeatedCompositeFieldContainer[_task_pb2.SequenceRange]
+    token: _common_pb2.ConsistencyToken
+    durability: _common_pb2.Durability
+    def __init__(self, recorded: _Optional[int] = ..., duplicates: _Optional[int] = ..., missing: _Optional[_Iterable[_Union[_task_pb2.SequenceRange, _Mapping]]] = ..., token: _Optional[_Union[_common_pb2.ConsistencyToken, _Mapping]] = ..., durability: _Optional[_Union[_common_pb2.Durability, str]] = ...) -> None: ...
+
+class FinishTaskRequest(_message.Message):
+    __slots__ = ("task", "outcome", "score", "judge", "skip_reflection")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    JUDGE_FIELD_NUMBER: _ClassVar[int]
+    SKIP_REFLECTION_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    outcome: _task_pb2.TaskOutcome
+    score: float
+    judge: str
+    skip_reflection: bool
+    def __init__(self, task: _Optional[str] = ..., outcome: _Optional[_Union[_task_pb2.TaskOutcome, str]] = ..., score: _Optional[float] = ..., judge: _Optional[str] = ..., skip_reflection: _Optional[bool] = ...) -> None: ...
+
+class FinishTaskResponse(_message.Message):
+    __slots__ = ("task", "token", "durability")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    DURABILITY_FIELD_NUMBER: _ClassVar[int]
+    task: _task_pb2.Task
+    token: _common_pb2.ConsistencyToken
+    durability: _common_pb2.Durability
+    def __init__(self, task: _Optional[_Union[_task_pb2.Task, _Mapping]] = ..., token: _Optional[_Union[_common_pb2.ConsistencyToken, _Mapping]] = ..., durability: _Optional[_Union[_common_pb2.Durability, str]] = ...) -> None: ...
+
+class GetTaskRequest(_message.Message):
+    __slots__ = ("name", "with_steps", "after_sequence")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    WITH_STEPS_FIELD_NUMBER: _ClassVar[int]
+    AFTER_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    with_steps: bool
+    after_sequence: int
+    def __init__(self, name: _Optional[str] = ..., with_steps: _Optional[bool] = ..., after_sequence: _Optional[int] = ...) -> None: ...
+
+class GetTaskResponse(_message.Message):
+    __slots__ = ("task", "steps", "next_after_sequence")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_AFTER_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    task: _task_pb2.Task
+    steps: _containers.RepeatedCompositeFieldContainer[_task_pb2.Step]
+    next_after_sequence: int
+    def __init__(self, task: _Optional[_Union[_task_pb2.Task, _Mapping]] = ..., steps: _Optional[_Iterable[_Union[_task_pb2.Step, _Mapping]]] = ..., next_after_sequence: _Optional[int] = ...) -> None: ...
+
+class ListTasksRequest(_message.Message):
+    __slots__ = ("user", "agent", "page_size", "page_token")
+    USER_FIELD_NUMBER: _ClassVar[int]
+    AGENT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    user: str
+    agent: str
+    page_size: int
+    page_token: str
+    def __init__(self, user: _Optional[str] = ..., agent: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListTasksResponse(_message.Message):
+    __slots__ = ("tasks", "next_page_token")
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    tasks: _containers.RepeatedCompositeFieldContainer[_task_pb2.Task]
+    next_page_token: str
+    def __init__(self, tasks: _Optional[_Iterable[_Union[_task_pb2.Task, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class ReflectOnTaskRequest(_message.Message):
+    __slots__ = ("task",)
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    def __init__(self, task: _Optional[str] = ...) -> None: ...
+
+class ReflectOnTaskResponse(_message.Message):
+    __slots__ = ("reflection", "token")
+    REFLECTION_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    reflection: _task_pb2.Reflection
+    token: _common_pb2.ConsistencyToken
+    def __init__(self, reflection: _Optional[_Union[_task_pb2.Reflection, _Mapping]] = ..., token: _Optional[_Union[_common_pb2.ConsistencyToken, _Mapping]] = ...) -> None: ...
+
+class GetReflectionRequest(_message.Message):
+    __slots__ = ("task",)
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    def __init__(self, task: _Optional[str] = ...) -> None: ...
+
+class GetReflectionResponse(_message.Message):
+    __slots__ = ("reflection", "token")
+    REFLECTION_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    reflection: _task_pb2.Reflection
+    token: _common_pb2.ConsistencyToken
+    def __init__(self, reflection: _Optional[_Union[_task_pb2.Reflection, _Mapping]] = ..., token: _Optional[_Union[_common_pb2.ConsistencyToken, _Mapping]] = ...) -> None: ...

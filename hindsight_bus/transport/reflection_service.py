@@ -1,0 +1,101 @@
+"""ReflectionService: decode, one call of the application, encode."""
+
+from __future__ import annotations
+
+from hbus.v1 import reflection_service_pb2 as pb
+from hindsight_bus.app.caller import Caller
+from hindsight_bus.app.reflections import Reflections
+from hindsight_bus.app.tasks import Tasks
+from hindsight_bus.domain.names import ResourceName
+from hindsight_bus.domain.sequences import gaps
+from hindsight_bus.transport import paging
+from hindsight_bus.transport.codec import fields, queries, tasks
+from hindsight_bus.transport.codec.outcomes import Outcomes
+
+
+class ReflectionServicer:
+    """Serves ``hbus.v1.ReflectionService``."""
+
+    def __init__(self, tasks: Tasks, reflections: Reflections, outcomes: Outcomes) -> None:
+        self._tasks = tasks
+        self._reflections = reflections
+        self._outcomes = outcomes
+
+    async def StartTask(self, caller: Caller, request: pb.StartTaskRequest) -> pb.StartTaskResponse:
+        """Start one task."""
+        started = await self._tasks.start(caller, tasks.decode_start(request, caller.tenant))
+        return pb.StartTaskResponse(
+            task=tasks.encode_task(started.task),
+            lessons=map(queries.encode_hit, started.lessons),
+            token=queries.encode_token(started.positions, caller.tenant),
+            durability=self._outcomes.durability,
+        )
+
+    async def RecordSteps(self, caller: Caller, request: pb.RecordStepsRequest) -> pb.RecordStepsResponse:
+        """Record steps of one task."""
+        name = _task_name(request.task, caller.tenant, "task")
+        changed = await self._tasks.record(caller, name, tasks.decode_steps(request.steps))
+        return pb.RecordStepsResponse(
+            recorded=changed.recorded,
+            duplicates=changed.duplicates,
+            missing=tasks.encode_ranges(gaps(changed.task.record.recorded)),
+            token=queries.encode_token(changed.positions, caller.tenant),
+            durability=self._outcomes.durability,
+        )
+
+    async def FinishTask(self, caller: Caller, request: pb.FinishTaskRequest) -> pb.FinishTaskResponse:
+        """End one task."""
+        name = _task_name(request.task, caller.tenant, "task")
+        changed = await self._tasks.finish(caller, name, tasks.decode_ending(request))
+        return pb.FinishTaskResponse(
+            task=tasks.encode_task(changed.task),
+            token=queries.encode_token(changed.positions, caller.tenant),
+            durability=self._outcomes.durability,
+        )
+
+    async def GetTask(self, caller: Caller, request: pb.GetTaskRequest) -> pb.GetTaskResponse:
+        """Read one task."""
+        name = _task_name(request.name, caller.tenant, "name")
+        after = fields.not_negative(request.after_sequence, "after_sequence")
+        stored = await self._tasks.get(caller, name)
+        steps = await self._tasks.steps(stored.record, after) if request.with_steps else ()
+        rows, left_off = paging.cut(((step, step.sequence) for step in steps), tasks.encode_step)
+        return pb.GetTaskResponse(task=tasks.encode_task(stored), steps=rows, next_after_sequence=left_off)
+
+    async def ListTasks(self, caller: Caller, request: pb.ListTasksRequest) -> pb.ListTasksResponse:
+        """List tasks, newest first."""
+        namespace = tasks.decode_owner(request, caller.tenant)
+        limit = fields.page_size(request.page_size)
+        before = paging.decode_number(caller, request)
+        found, next_before = await self._tasks.list(caller, namespace, before, limit)
+        rows, left_off = paging.cut(((each, each.create_revision) for each in found), tasks.encode_task)
+        return pb.ListTasksResponse(
+            tasks=rows, next_page_token=paging.encode_number(caller, request, left_off or next_before)
+        )
+
+    async def ReflectOnTask(
+        self, caller: Caller, request: pb.ReflectOnTaskRequest
+    ) -> pb.ReflectOnTaskResponse:
+        """Ask for the reflection on one task."""
+        name = _task_name(request.task, caller.tenant, "task")
+        reflection, positions = await self._reflections.request(caller, name)
+        return pb.ReflectOnTaskResponse(
+            reflection=tasks.encode_reflection(reflection),
+            token=queries.encode_token(positions, caller.tenant),
+        )
+
+    async def GetReflection(
+        self, caller: Caller, request: pb.GetReflectionRequest
+    ) -> pb.GetReflectionResponse:
+        """Tell how far the reflection on one task is."""
+        reflection, positions = await self._reflections.get(
+            caller, _task_name(request.task, caller.tenant, "task")
+        )
+        return pb.GetReflectionResponse(
+            reflection=tasks.encode_reflection(reflection),
+            token=queries.encode_token(positions, caller.tenant),
+        )
+
+
+def _task_name(text: str, tenant: str, field: str) -> ResourceName:
+    return ResourceName.parse(text, "tasks", tenant, field)

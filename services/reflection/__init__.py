@@ -1,0 +1,1 @@
+"""The reflection services as a deployable of their own."""

@@ -1,0 +1,152 @@
+"""From a failure to the success of the next task: a real server, both clients, and the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from typer.testing import CliRunner
+
+import hbus
+import hbus.aio
+from hbus import errors, steps
+from hindsight_bus.cli.app import app
+from tests.e2e.scripted_bus import Threaded
+from tests.faults.processes import ServerProcess
+
+pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="module")]
+
+Connect = Callable[[str], Any]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server() -> AsyncIterator[ServerProcess]:
+    with tempfile.TemporaryDirectory(prefix="hbus-") as place:
+        process = ServerProcess(Path(place), embedder="use")
+        await process.start()
+        yield process
+        await process.close()
+
+
+@pytest.fixture(params=["threads", "asyncio"])
+def connect(request: pytest.FixtureRequest, server: ServerProcess) -> Connect:
+    """Return a function that makes one of the two clients for an agent."""
+
+    def make(agent: str) -> Any:
+        if request.param == "asyncio":
+            return hbus.aio.connect(server.target, agent=agent)
+        return Threaded(hbus.connect(server.target, agent=agent))
+
+    return make
+
+
+@pytest.fixture
+def user(request: pytest.FixtureRequest) -> str:
+    """Return a user of the test's own."""
+    return f"zhangsan-{request.node.callspec.id if hasattr(request.node, 'callspec') else 'alone'}"
+
+
+async def test_the_next_agent_starts_with_the_lesson_and_succeeds_by_it(connect: Connect, user: str) -> None:
+    """One agent forgets to refresh its token and fails; the other is told before it begins, and does not."""
+    async with connect("support") as support, connect("after-sales") as aftersales:
+        first = (await support.start_task("Refund order 1001", kind="refund", user=user)).task
+        [recorded] = await support.record_steps(
+            first,
+            [
+                steps.thought(1, "The order first"),
+                steps.tool_call(2, "get_order", {"id": 1001}, error="401 token expired", seconds=0.2),
+                steps.feedback(4, "你没有解决我的问题", rating="bad"),
+            ],
+        )
+        assert [(gap.first, gap.last) for gap in recorded.missing] == [(3, 3)]
+        await support.finish_task(first, "failure", score=0.0, judge="user")
+        learnt = await support.reflection(first, wait=20.0)
+        assert hbus.label(hbus.ReflectionState, learnt.reflection.state) == "succeeded"
+        assert learnt.reflection.lessons[0].steps == [2]
+
+        begun = await aftersales.start_task("Refund order 1002", kind="refund", user=user, after=learnt.token)
+        told = begun.lessons[0].memory
+        assert told.name == learnt.reflection.lessons[0].memory
+        assert "token" in told.text
+        await aftersales.record_steps(
+            begun.task,
+            [
+                steps.tool_call(1, "refresh_token"),
+                steps.tool_call(2, "get_order", {"id": 1002}, result="1002"),
+            ],
+        )
+        await aftersales.finish_task(begun.task, "success")
+        praised = (await aftersales.reflection(begun.task, wait=20.0)).reflection
+        assert [insight.text for insight in praised.insights] == ["It worked by refresh_token then get_order"]
+        assert not praised.lessons
+
+
+async def test_what_was_recorded_reads_back(connect: Connect, user: str) -> None:
+    """The task as it ended and its steps as they were; a repetition changes nothing, not even after the end."""
+    given = [
+        steps.observation(1, "The page is empty"),
+        steps.action(2, "reloaded it"),
+        steps.tool_call(3, "查询", '{"q": 1}', result="三行", seconds=1.25),
+        steps.feedback(4, "Well done", rating="good"),
+    ]
+    async with connect("support") as bus:
+        task = (await bus.start_task("看看这一页", user=user)).task
+        await bus.record_steps(task, given)
+        ended = (await bus.finish_task(task, "success", score=1.0, judge="a test", reflect=False)).task
+        [again] = await bus.record_steps(task, given)
+        assert (again.recorded, again.duplicates) == (0, 4)
+        assert await bus.task(task) == ended
+        assert [step async for step in bus.steps(task)] == given
+        assert (await anext(aiter(bus.tasks(user=user)))) == ended
+        with pytest.raises(errors.NotFound):
+            await bus.reflection(task)
+        assert (await bus.reflect(task)).reflection.task == task.name
+
+
+async def test_what_does_not_fit_is_refused(connect: Connect, user: str) -> None:
+    """With the field at fault, or the state that does not allow it."""
+    async with connect("support") as bus:
+        task = (await bus.start_task("goal", user=user)).task
+        for wrong, field in (
+            (hbus.Step(sequence=0, thought="x"), "steps[0].sequence"),
+            (hbus.Step(sequence=1), "steps[0]"),
+            (steps.tool_call(1, ""), "steps[0].tool_call.tool"),
+            (steps.thought(1, "x" * 70_000), "steps[0].thought"),
+        ):
+            with pytest.raises(errors.HbusError) as refused:
+                await bus.record_steps(task, [wrong])
+            assert refused.value.field == field
+        with pytest.raises(errors.HbusError, match="goal"):
+            await bus.start_task(" ")
+        with pytest.raises(errors.HbusError, match="reflect on it when it has ended"):
+            await bus.reflect(task)
+        with pytest.raises(errors.HbusError, match="outcome"):
+            await bus.finish_task(task, hbus.TaskOutcome.TASK_OUTCOME_UNSPECIFIED)
+
+
+async def test_the_command_line_shows_what_was_learnt(server: ServerProcess) -> None:
+    """Tasks, the reflection on one, and the lessons of a user."""
+    async with hbus.aio.connect(server.target, agent="support") as bus:
+        task = (await bus.start_task("Refund order 7", user="lisi")).task
+        await bus.record_steps(task, [steps.tool_call(1, "refund", error="403 forbidden")])
+        await bus.finish_task(task, "failure")
+        await bus.reflection(task, wait=20.0)
+    listed = await asyncio.to_thread(_run, server, "tasks", "--user", "lisi")
+    assert "Refund order 7" in listed
+    assert task.name in listed
+    shown = await asyncio.to_thread(_run, server, "reflection", task.name)
+    assert "refund failed (permission, 1x): 403 forbidden  (#1)" in shown
+    [lesson] = (await asyncio.to_thread(_run, server, "lessons", "--user", "lisi", "--json")).splitlines()
+    assert json.loads(lesson)["type"] == "MEMORY_TYPE_LESSON"
+
+
+def _run(server: ServerProcess, *arguments: str) -> str:
+    result = CliRunner().invoke(app, [*arguments], env={"HBUS_TARGET": server.target})
+    assert result.exit_code == 0, result.output
+    return result.output

@@ -1,0 +1,78 @@
+"""Death in the middle of reflecting: each task ends with one reflection and each lesson is one memory."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import cast
+
+import pytest
+from redis.asyncio import Redis
+
+import hbus
+import hbus.aio
+from hbus import steps
+from hbus.v1.task_pb2 import Reflection, ReflectionState, Task
+from hindsight_bus.adapters.valkey.keys import PartitionKeys
+from tests.faults.conftest import Serve
+from tests.faults.forms import forms
+from tests.faults.load import client
+from tests.faults.processes import ValkeyProcess
+
+pytestmark = [pytest.mark.faults, pytest.mark.e2e]
+
+USER = "zhangsan"
+PARTITIONS = 2
+TASKS = 6
+STEPS = 150
+
+
+@forms("kills", 2, 20)
+async def test_every_task_that_ended_is_reflected_on_once(
+    kills: int, serve: Serve, valkey: ValkeyProcess, chance: random.Random
+) -> None:
+    """Whenever the server dies after an acknowledged end, the reflection comes, and its lesson is there once."""
+    server = await serve(valkey_url=valkey.url, partitions=PARTITIONS)
+    ended: list[Task] = []
+    for each in range(kills):
+        ended += await _fail(server.target, each)
+        await asyncio.sleep(chance.random() * 0.3)  # the fault itself: at any moment of the work
+        await server.kill()
+        await _let_leases_run_out(valkey)
+        await server.restart()
+    async with client(server.target, timeout=30.0) as bus:
+        reflections = [await _reflected(bus, task) for task in ended]
+        stored = [memory.name async for memory in bus.list(f"user:{USER}:lessons", fully_consistent=True)]
+    print(f"attempts: {[reflection.attempts for reflection in reflections]}")
+    named = [lesson.memory for reflection in reflections for lesson in reflection.lessons]
+    assert len(reflections) == kills * TASKS
+    assert all(len(reflection.lessons) == 1 for reflection in reflections)
+    assert sorted(named) == sorted(stored)
+
+
+async def _fail(target: str, turn: int) -> list[Task]:
+    """Have tasks fail side by side, each in a way of its own."""
+    async with client(target, "support", timeout=30.0) as bus:
+        return await asyncio.gather(*(_fail_one(bus, f"tool-{turn}-{n}") for n in range(TASKS)))
+
+
+async def _fail_one(bus: hbus.aio.Client, tool: str) -> Task:
+    task = (await bus.start_task(f"Get on with {tool}", user=USER)).task
+    noise = [steps.thought(number, f"thought {number} " * 20) for number in range(1, STEPS)]
+    await bus.record_steps(task, [*noise, steps.tool_call(STEPS, tool, error="boom")])
+    return (await bus.finish_task(task, "failure")).task
+
+
+async def _reflected(bus: hbus.aio.Client, task: Task) -> Reflection:
+    found = (await bus.reflection(task, wait=60.0)).reflection
+    assert found.state == ReflectionState.REFLECTION_STATE_SUCCEEDED, found
+    return found
+
+
+async def _let_leases_run_out(valkey: ValkeyProcess) -> None:
+    """Make what a dead server had leased due now, as it will be when its leases have run out."""
+    async with Redis(unix_socket_path=str(valkey.socket)) as redis:
+        for partition in range(PARTITIONS):
+            key = PartitionKeys(partition).due_times
+            for leased in cast("list[bytes]", await redis.zrange(key, 0, -1)):
+                await redis.zadd(key, {leased: 0}, xx=True)
