@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
 import typer
 
 from hindsight_bus.cli import output
 from hindsight_bus.cli.link import DEFAULT_TARGET, Agent, ApiKey, Json, Target, dial, usable
+
+if TYPE_CHECKING:
+    from hindsight_bus.cli.checks import Check
 
 
 def health(target: Target = DEFAULT_TARGET, api_key: ApiKey = "", as_json: Json = False) -> None:
@@ -28,21 +34,41 @@ def health(target: Target = DEFAULT_TARGET, api_key: ApiKey = "", as_json: Json 
 
 
 def doctor(
-    target: Target = DEFAULT_TARGET, agent: Agent = "cli", api_key: ApiKey = "", as_json: Json = False
+    target: Target = DEFAULT_TARGET,
+    agent: Agent = "cli",
+    api_key: ApiKey = "",
+    mcp: Annotated[bool, typer.Option("--mcp", help="Check the way of an MCP host instead.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Check that everything works.
 
     Says what to do where something does not, and exits with 1 on a failure.
     """
-    from hindsight_bus.cli.checks import examine
-
+    checks = _of_host(target, api_key) if mcp else _of_server(target, agent, api_key)
     failed = False
-    with dial(target, agent, api_key) as bus:
-        for check in examine(bus):
-            failed = failed or check.verdict == "fail"
-            if as_json:
-                output.emit(check.as_dict())
-            else:
-                typer.echo(str(check))
+    for check in checks:
+        failed = failed or check.verdict == "fail"
+        if as_json:
+            output.emit(check.as_dict())
+        else:
+            typer.echo(str(check))
     if failed:
         raise typer.Exit(1)
+
+
+def _of_server(target: str, agent: str, api_key: str) -> Iterator[Check]:
+    from hindsight_bus.cli.checks import examine
+
+    with dial(target, agent, api_key) as bus:
+        yield from examine(bus)
+
+
+def _of_host(target: str, api_key: str) -> list[Check]:
+    import asyncio
+
+    from hindsight_bus.cli.mcp import require_sdk
+
+    require_sdk()
+    from hindsight_bus.cli.mcp_checks import examine
+
+    return asyncio.run(examine(target, api_key))

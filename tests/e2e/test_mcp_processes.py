@@ -234,6 +234,17 @@ async def test_install_prints_what_it_does_not_write(tmp_path: Path) -> None:
     assert "/mcp" in dify.stderr
 
 
+async def test_the_doctor_goes_the_way_of_a_host(target: str) -> None:
+    """``hbus doctor --mcp`` spawns a shim and makes a round; without a bus it fails and says why."""
+    doctor = ("-c", "from hindsight_bus.cli import main; main()", "doctor", "--mcp", "--json", "--target")
+    code, out, _ = await _run(*doctor, target)
+    verdicts = [json.loads(line)["verdict"] for line in out.splitlines()]
+    assert (code, verdicts) == (0, ["ok", "ok"])
+    code, out, _ = await _run(*doctor, "127.0.0.1:1")
+    assert code == 1
+    assert json.loads(out.splitlines()[-1])["verdict"] == "fail"
+
+
 async def test_starting_costs_little_beyond_the_sdk() -> None:
     """Up to the end of stdin a shim takes at most 2.5 times what importing the SDK and grpc alone takes."""
     bare = min([await _seconds("-c", "import mcp, grpc") for _ in range(2)])
