@@ -25,7 +25,10 @@ from hindsight_bus.settings import Settings
 from hindsight_bus.transport.auth import UnsafeListen
 from tests.unit.transport_rig import NotingApp
 
-SERVICES = ["hbus.v1.MemoryService", "hbus.v1.NamespaceService", "hbus.v1.BusService"]
+MEMORY = ["hbus.v1.MemoryService", "hbus.v1.NamespaceService"]
+BUS = ["hbus.v1.BusService"]
+TASKS = ["hbus.v1.ReflectionService"]
+SERVICES = [*MEMORY, *BUS, *TASKS]
 REFLECTION = ["grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"]
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -47,6 +50,8 @@ class Running:
             "watcher",
             "conflicts",
             "namespaces",
+            "tasks",
+            "reflections",
         )
         app = SimpleNamespace(
             **dict.fromkeys(names, self.use_cases), node=self.node, log=SimpleNamespace(is_fsynced=True)
@@ -147,7 +152,7 @@ async def _grpcurl(*arguments: str) -> str:
 
 @pytest.mark.parametrize(
     ("role", "served", "left_out"),
-    [("memory", SERVICES[:2], SERVICES[2:]), ("bus", SERVICES[2:], SERVICES[:2])],
+    [("memory", MEMORY, BUS + TASKS), ("bus", BUS, MEMORY + TASKS), ("reflection", TASKS, MEMORY + BUS)],
 )
 async def test_a_role_serves_its_services_alone(role: str, served: list[str], left_out: list[str]) -> None:
     """A server with one role has that role's services and no others."""

@@ -71,4 +71,5 @@ def test_fields_beyond_the_layout_are_skipped() -> None:
     """A newer server may have appended fields."""
     layout: Layout[NamespaceRecord] = LAYOUTS[NamespaceRecord]
     record = NamespaceRecord(NS, "e5", 384)
-    assert layout.decode([*layout.encode(record), "new"]) == record
+    row = msgpack.packb([SCHEMA, *layout.encode(record), "new"])
+    assert decode(NamespaceRecord, row) == record
