@@ -131,7 +131,13 @@ class Server:
             servicers[_service(namespace_service_pb2)] = NamespaceServicer(app.namespaces)
         if "bus" in config.roles:
             servicers[_service(bus_service_pb2)] = BusServicer(
-                app.writer, app.watcher, app.conflicts, outcomes, config.publish_in_flight
+                app.writer,
+                app.watcher,
+                app.consumers,
+                app.groups,
+                app.conflicts,
+                outcomes,
+                config.publish_in_flight,
             )
         if "reflection" in config.roles:
             servicers[_service(reflection_service_pb2)] = ReflectionServicer(

@@ -26,7 +26,9 @@ from hindsight_bus.app.attempt import WriteTools
 from hindsight_bus.app.change import Changer
 from hindsight_bus.app.commit import Committer
 from hindsight_bus.app.conflicts import Conflicts
+from hindsight_bus.app.consume import Consumers
 from hindsight_bus.app.context import ContextBuilder
+from hindsight_bus.app.groups import GroupBook
 from hindsight_bus.app.indexing import Caretaker, Indexer, Suspector, due_handlers
 from hindsight_bus.app.namespaces import Namespaces
 from hindsight_bus.app.node import Node
@@ -47,7 +49,7 @@ from hindsight_bus.app.working_memory import WorkingMemory
 from hindsight_bus.app.write import Writer
 from hindsight_bus.domain.calibration import calibration_of
 from hindsight_bus.domain.errors import EmbedderUnavailable
-from hindsight_bus.ports import Clock, Embedder, Ids, MemoryLog
+from hindsight_bus.ports import Clock, Embedder, Groups, Ids, MemoryLog
 from hindsight_bus.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -64,6 +66,8 @@ class App:
     contexts: ContextBuilder
     usage: UsageRecorder
     watcher: Watcher
+    consumers: Consumers
+    groups: GroupBook
     conflicts: Conflicts
     namespaces: Namespaces
     tasks: Tasks
@@ -107,14 +111,20 @@ async def build(config: Settings) -> App:
         stack.push_async_callback(embedder.close)
         warm_up = asyncio.create_task(_warm_up(embedder))
         stack.push_async_callback(_ended, warm_up)
-        return await assemble(store, embedder, SystemClock(), RandomIds(), config, stack)
+        return await assemble(store, store.groups(), embedder, SystemClock(), RandomIds(), config, stack)
     except BaseException:
         await stack.aclose()
         raise
 
 
 async def assemble(
-    store: MemoryLog, embedder: Embedder, clock: Clock, ids: Ids, config: Settings, stack: AsyncExitStack
+    store: MemoryLog,
+    groups: Groups,
+    embedder: Embedder,
+    clock: Clock,
+    ids: Ids,
+    config: Settings,
+    stack: AsyncExitStack,
 ) -> App:
     """Put a node together on a store and an embedder and start it; ``stack`` takes what must be undone."""
     index_thread = ThreadPoolExecutor(1, thread_name_prefix="index")
@@ -130,6 +140,7 @@ async def assemble(
     )
     served = ServedNotes(store, clock)
     committer = Committer(store, tails, ids)
+    book = GroupBook(store, groups, ids)
 
     writer = Writer(WriteTools(reader, committer, served, embedder, ids), policies, views)
     changer = Changer(reader, committer, policies, writer)
@@ -155,6 +166,8 @@ async def assemble(
         contexts=ContextBuilder(searcher, partial(secrets.token_hex, 8)),
         usage=UsageRecorder(reader, committer),
         watcher=Watcher(reader, tails, served),
+        consumers=Consumers(store, groups, tails, book, served),
+        groups=book,
         conflicts=conflicts,
         namespaces=Namespaces(reader, committer, policies, views, embedder.profile),
         tasks=Tasks(reader, committer, searcher, reflections, ids),
@@ -166,7 +179,7 @@ async def assemble(
     )
 
 
-async def _open_store(config: Settings, stack: AsyncExitStack) -> MemoryLog:
+async def _open_store(config: Settings, stack: AsyncExitStack) -> ValkeyLog:
     url = config.valkey_url
     if not url:
         embedded = EmbeddedValkey(config.data_dir, fsync=config.fsync)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from hindsight_bus.app.group_feed import MAX_EVENTS, Delivery, GroupFeed
 from hindsight_bus.app.pulse import Pulse
@@ -119,7 +120,8 @@ class GroupMember:
         async def settle_in(partition: int, places: list[int]) -> None:
             feed = self._feed.partitions.get(partition)
             if feed is not None:
-                settled = await feed.settle(self.name, [settlements[place][1] for place in places])
+                wanted = [self._with_lease(settlements[place][1]) for place in places]
+                settled = await feed.settle(self.name, wanted)
                 for place, outcome in zip(places, settled, strict=True):
                     outcomes[place] = outcome
 
@@ -127,6 +129,12 @@ class GroupMember:
         if self.group.ordered or any(each.action is Action.RETRY for _, each in settlements):
             self._look_soon(by_partition)
         return outcomes
+
+    def _with_lease(self, settlement: Settlement) -> Settlement:
+        """Return an extension of no length with the group's lease, anything else as it is."""
+        if settlement.action is Action.EXTEND and not settlement.delay_ms:
+            return replace(settlement, delay_ms=self.group.lease_ms)
+        return settlement
 
     async def leave(self) -> None:
         """Give back what the member has, and strike it off."""

@@ -107,11 +107,12 @@ class GroupBook:
             create_time_ms=self._store.now_ms(),
         )
 
-    async def statuses(self, caller: Caller) -> list[GroupStatus]:
-        """Return the tenant's groups by name; O(pending events)."""
+    async def page(self, caller: Caller, after: str, limit: int) -> tuple[list[GroupStatus], str]:
+        """Return the tenant's groups by name, those after a name, and the name to go on after; O(pending events)."""
         mine = [group for group in await self._groups.listed() if group.tenant == caller.tenant]
-        found = await asyncio.gather(*map(self._status, mine))
-        return sorted(found, key=lambda status: status.group.name)
+        named = sorted((group for group in mine if group.name > after), key=lambda group: group.name)
+        found = await asyncio.gather(*map(self._status, named[:limit]))
+        return found, named[limit - 1].name if len(named) > limit else ""
 
     async def _status(self, group: GroupRecord) -> GroupStatus:
         now_ms = self._store.now_ms()

@@ -144,7 +144,9 @@ class GroupMismatch(Refused):
 
     def __init__(self, group: str, terms: list[str]) -> None:
         super().__init__(
-            f"group {group} was created with other terms: {', '.join(terms)}", group=group, terms=",".join(terms)
+            f"group {group} was created with other terms: {', '.join(terms)}",
+            group=group,
+            terms=",".join(terms),
         )
 
 

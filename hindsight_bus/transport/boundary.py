@@ -8,7 +8,7 @@ call walks: that costs a fraction, and message sizes come for free. Handlers get
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any
 
@@ -20,6 +20,7 @@ from google.protobuf.message import Message
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.transport.auth import OpenAccess
 from hindsight_bus.transport.call import Call, CallMetrics, Context, Method
+from hindsight_bus.transport.requests import Requests
 from hindsight_bus.transport.streams import OpenStreams
 
 AnswerOnce = Callable[[Caller, Any], Awaitable[Message]]
@@ -112,14 +113,8 @@ class Boundary:
 
         return behaviour
 
-    async def _requests(self, call: Call, context: Context) -> AsyncIterator[Message]:
-        """Yield the client's messages; raise ``Draining`` when the server stops first."""
-        while True:
-            async with self._streams.interruptible():
-                data = await context.read()
-            if data is grpc.aio.EOF:
-                return
-            yield call.decode(data)
+    def _requests(self, call: Call, context: Context) -> Requests:
+        return Requests(context.read, call.decode, self._streams)
 
     def _begin(self, method: Method, context: Context) -> Call:
         call = Call(method, context, self._metrics, self._log, self._end)

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from functools import partial
 
 from hbus.v1 import bus_service_pb2 as pb
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.conflicts import Conflicts, Decide
+from hindsight_bus.app.consume import Consumers
+from hindsight_bus.app.groups import GroupBook
 from hindsight_bus.app.watch import Watcher
 from hindsight_bus.app.write import Writer
 from hindsight_bus.domain.errors import InvalidField
-from hindsight_bus.domain.names import Namespace, ResourceName
+from hindsight_bus.domain.names import Namespace, ResourceName, check_part
 from hindsight_bus.domain.records import ConflictState, ResolutionAction
 from hindsight_bus.transport import paging
-from hindsight_bus.transport.codec import fields
+from hindsight_bus.transport.codec import fields, groups
 from hindsight_bus.transport.codec.conflicts import encode_conflict
 from hindsight_bus.transport.codec.events import decode_watch, encode_watched
 from hindsight_bus.transport.codec.outcomes import Outcomes
 from hindsight_bus.transport.pipeline import Pipeline
+from hindsight_bus.transport.requests import Requests
 from hindsight_bus.transport.writes import write_each
 
 _MAX_RATIONALE_CHARS = 1024
@@ -31,12 +35,16 @@ class BusServicer:
         self,
         writer: Writer,
         watcher: Watcher,
+        consumers: Consumers,
+        book: GroupBook,
         conflicts: Conflicts,
         outcomes: Outcomes,
         publish_in_flight: int = 64,
     ) -> None:
         self._writer = writer
         self._watcher = watcher
+        self._consumers = consumers
+        self._book = book
         self._conflicts = conflicts
         self._outcomes = outcomes
         self._publish_in_flight = publish_in_flight
@@ -66,6 +74,78 @@ class BusServicer:
                 encoded = encode_watched(message, caller.tenant)
                 del message  # a stream that is stuck in the next line must not hold decoded events
                 yield encoded
+
+    async def Consume(
+        self, caller: Caller, requests: Requests
+    ) -> AsyncGenerator[pb.ConsumeResponse | bytes, None]:
+        """Give events to a member and settle them."""
+        wanted = requests.steady(partial(groups.decode_consume, tenant=caller.tenant))
+        async with aclosing(self._consumers.consume(caller, wanted)) as messages:
+            async for message in messages:
+                encoded = groups.encode_consumed(message, caller.tenant)
+                del message  # a stream that is stuck in the next line must not hold decoded events
+                yield encoded
+
+    async def PullEvents(self, caller: Caller, request: pb.PullEventsRequest) -> pb.PullEventsResponse:
+        """Give events to a member."""
+        group, deliveries = await self._consumers.pull(caller, groups.decode_pull(request, caller.tenant))
+        return pb.PullEventsResponse(
+            deliveries=map(groups.encode_delivery, deliveries),
+            group=groups.encode_terms(group, caller.tenant),
+        )
+
+    async def AckEvents(self, caller: Caller, request: pb.AckEventsRequest) -> pb.AckEventsResponse:
+        """Settle deliveries of a member."""
+        outcomes = await self._consumers.settle(
+            caller,
+            groups.group_name(request.group),
+            check_part(request.member, "member"),
+            groups.decode_settlements(request.settlements),
+        )
+        return pb.AckEventsResponse(outcomes=map(groups.encode_outcome, outcomes))
+
+    async def ListGroups(self, caller: Caller, request: pb.ListGroupsRequest) -> pb.ListGroupsResponse:
+        """List groups and where they stand."""
+        limit = fields.page_size(request.page_size)
+        after = paging.decode_page_token(caller, request)
+        found, next_after = await self._book.page(caller, after, limit)
+        return pb.ListGroupsResponse(
+            groups=[groups.encode_group(status, caller.tenant) for status in found],
+            next_page_token=paging.encode_page_token(caller, request, next_after),
+        )
+
+    async def SeekGroup(self, caller: Caller, request: pb.SeekGroupRequest) -> pb.SeekGroupResponse:
+        """Let a group go on from elsewhere."""
+        to = groups.decode_seek(request, caller.tenant)
+        await self._book.seek(caller, groups.group_name(request.group), to)
+        return pb.SeekGroupResponse()
+
+    async def DeleteGroup(self, caller: Caller, request: pb.DeleteGroupRequest) -> pb.DeleteGroupResponse:
+        """Remove a group."""
+        await self._book.delete(caller, groups.group_name(request.group))
+        return pb.DeleteGroupResponse()
+
+    async def ListDeadLetters(
+        self, caller: Caller, request: pb.ListDeadLettersRequest
+    ) -> pb.ListDeadLettersResponse:
+        """List what no member could settle."""
+        limit = fields.page_size(request.page_size)
+        after = groups.decode_letter_id(paging.decode_page_token(caller, request) or "0-0", "page_token")
+        name = groups.group_name(request.group)
+        found = await self._book.dead_letters(caller, name, after, limit + 1)
+        letters = [groups.encode_dead_letter(letter) for letter in found[:limit]]
+        following = letters[-1].id if len(found) > limit else ""
+        return pb.ListDeadLettersResponse(
+            dead_letters=letters, next_page_token=paging.encode_page_token(caller, request, following)
+        )
+
+    async def RedriveDeadLetters(
+        self, caller: Caller, request: pb.RedriveDeadLettersRequest
+    ) -> pb.RedriveDeadLettersResponse:
+        """Give dead letters another run."""
+        which = groups.decode_redrive(request)
+        redriven = await self._book.redrive(caller, groups.group_name(request.group), which)
+        return pb.RedriveDeadLettersResponse(redriven=redriven)
 
     async def ListConflicts(
         self, caller: Caller, request: pb.ListConflictsRequest

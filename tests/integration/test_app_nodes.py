@@ -52,7 +52,9 @@ async def start(request: pytest.FixtureRequest) -> AsyncIterator[Start]:
             stack = await nodes.enter_async_context(AsyncExitStack())
             log = await ValkeyLog.open(url, partitions=PARTITIONS)
             stack.push_async_callback(log.close)
-            return await assemble(log, FakeEmbedder(), SystemClock(), RandomIds(), Settings(), stack)
+            return await assemble(
+                log, log.groups(), FakeEmbedder(), SystemClock(), RandomIds(), Settings(), stack
+            )
 
         yield start_one
 

@@ -7,9 +7,10 @@ import pytest
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.freshness import Freshness
 from hindsight_bus.app.served import WINDOW_MS
-from hindsight_bus.app.watch import Batch, Beginning, EventFilter, WatchRequest
+from hindsight_bus.app.watch import Batch, Beginning, WatchRequest
 from hindsight_bus.domain.memory import Channel, Decision
 from hindsight_bus.domain.names import Pattern, ResourceName
+from hindsight_bus.domain.query import EventFilter
 from tests.unit.app_rig import FACTS, Node
 
 READER = "reader"

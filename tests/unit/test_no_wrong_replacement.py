@@ -10,6 +10,7 @@ import pytest
 
 from hindsight_bus.adapters.memory.clock import FakeClock
 from hindsight_bus.adapters.memory.embedder import FakeEmbedder
+from hindsight_bus.adapters.memory.groups import FakeGroups
 from hindsight_bus.adapters.memory.ids import FakeIds
 from hindsight_bus.adapters.memory.log import FakeLog
 from hindsight_bus.app.caller import OPEN_TENANT, Caller
@@ -29,7 +30,8 @@ async def app() -> AsyncIterator[App]:
     clock = FakeClock()
     async with AsyncExitStack() as stack:
         log = FakeLog(clock.now_ms)
-        yield await assemble(log, FakeEmbedder(), clock, FakeIds(), Settings(), stack)
+        groups = FakeGroups(log, clock.now_ms)
+        yield await assemble(log, groups, FakeEmbedder(), clock, FakeIds(), Settings(), stack)
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,8 @@ class Running:
             "contexts",
             "usage",
             "watcher",
+            "consumers",
+            "groups",
             "conflicts",
             "namespaces",
             "tasks",

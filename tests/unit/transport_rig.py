@@ -96,7 +96,7 @@ class Services:
         self._server = grpc.aio.server(options=[("grpc.max_receive_message_length", 16 << 20)])
         for module, servicer in (
             (memory_service_pb2, MemoryServicer(app, app, app, app, app, app, outcomes)),
-            (bus_service_pb2, BusServicer(app, app, app, outcomes, publish_in_flight)),
+            (bus_service_pb2, BusServicer(app, app, app, app, app, outcomes, publish_in_flight)),
             (namespace_service_pb2, NamespaceServicer(app)),
         ):
             [descriptor] = module.DESCRIPTOR.services_by_name.values()

@@ -24,12 +24,13 @@ def decode_watch(request: pb.SubscribeRequest, tenant: str) -> watch.WatchReques
     """Return a subscription; raise ``InvalidField`` naming the field at fault."""
     return watch.WatchRequest(
         patterns=fields.patterns(request.namespaces, tenant),
-        filter=_decode_filter(request.filter),
-        start=_decode_start(request.start, tenant),
+        filter=decode_event_filter(request.filter),
+        start=decode_start(request.start, tenant),
     )
 
 
-def _decode_filter(message: pb.EventFilter) -> EventFilter:
+def decode_event_filter(message: pb.EventFilter) -> EventFilter:
+    """Return conditions on events; raise ``InvalidField``."""
     return EventFilter(
         types=fields.members(message.types, MemoryType, "filter.types"),
         tags=filter_lines(message.tags, "filter.tags"),
@@ -46,9 +47,10 @@ def _kind(number: int, field: str) -> EventKind:
     return fields.member(number, EventKind, field)
 
 
-def _decode_start(
+def decode_start(
     message: pb.Start, tenant: str
 ) -> watch.Now | watch.Beginning | watch.AfterTokens | watch.Snapshot:
+    """Return where to start; now unless told otherwise."""
     match message.WhichOneof("from"):
         case "beginning":
             return watch.Beginning()
@@ -81,20 +83,21 @@ def _encode_batch(batch: watch.Batch, tenant: str) -> bytes:
 
     Repeated fields concatenate on the wire, so an event is encoded once and its bytes go to every subscriber.
     """
-    parts = [_encoded_event(event) for event in batch.events]
+    parts = [event_alone(event) for event in batch.events]
     parts.append(pb.EventBatch(token=encode_token(batch.positions, tenant)).SerializeToString())
     body = b"".join(parts)
-    return _EVENTS_TAG + _varint(len(body)) + body
+    return _EVENTS_TAG + varint(len(body)) + body
 
 
-def _encoded_event(event: WatchEvent) -> bytes:
-    """Return a serialised ``EventBatch`` that holds this event alone."""
+def event_alone(event: WatchEvent) -> bytes:
+    """Return this event as the serialised field 1 of a message: an ``EventBatch``, or a ``Delivery``."""
     if not isinstance(event.wire, bytes):
-        event.wire = pb.EventBatch(events=[_encode_event(event)]).SerializeToString()
+        event.wire = pb.EventBatch(events=[encode_event(event)]).SerializeToString()
     return event.wire
 
 
-def _encode_event(watched: WatchEvent) -> Event:
+def encode_event(watched: WatchEvent) -> Event:
+    """Return an event with its memory as it was then."""
     event, entry = watched.event, watched.entry
     encoded = Event(
         kind=fields.number(event.kind),
@@ -114,7 +117,8 @@ def _encode_event(watched: WatchEvent) -> Event:
     return encoded
 
 
-def _varint(number: int) -> bytes:
+def varint(number: int) -> bytes:
+    """Return a number as protobuf writes lengths."""
     digits = bytearray()
     while number > 0x7F:
         digits.append(number & 0x7F | 0x80)

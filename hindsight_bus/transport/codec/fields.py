@@ -9,6 +9,7 @@ from enum import IntEnum
 from hashlib import blake2b
 from typing import Any, TypeVar
 
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -161,6 +162,14 @@ def time_ms(time: Timestamp, field: str) -> int:
     if not (_FIRST_SECOND <= time.seconds <= _LAST_SECOND and 0 <= time.nanos < 1_000_000_000):
         raise InvalidField(field, "must be a time in the years 1 to 9999")
     return time.seconds * 1000 + time.nanos // 1_000_000 or 1
+
+
+def duration_ms(value: Duration, field: str, low_ms: int, high_ms: int) -> int:
+    """Return milliseconds, from ``low_ms`` to ``high_ms``."""
+    milliseconds = value.seconds * 1000 + value.nanos // 1_000_000
+    if not low_ms <= milliseconds <= high_ms:
+        raise InvalidField(field, f"must be {low_ms / 1000:g} to {high_ms / 1000:g} seconds")
+    return milliseconds
 
 
 def mask_paths(mask: FieldMask, allowed: Collection[str], field: str = "update_mask") -> list[str]:

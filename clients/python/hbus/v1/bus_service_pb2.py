@@ -22,60 +22,115 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from hbus.v1 import common_pb2 as hbus_dot_v1_dot_common__pb2
 from hbus.v1 import conflict_pb2 as hbus_dot_v1_dot_conflict__pb2
 from hbus.v1 import event_pb2 as hbus_dot_v1_dot_event__pb2
+from hbus.v1 import group_pb2 as hbus_dot_v1_dot_group__pb2
 from hbus.v1 import memory_pb2 as hbus_dot_v1_dot_memory__pb2
 from hbus.v1 import memory_service_pb2 as hbus_dot_v1_dot_memory__service__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19hbus/v1/bus_service.proto\x12\x07hbus.v1\x1a\x14hbus/v1/common.proto\x1a\x16hbus/v1/conflict.proto\x1a\x13hbus/v1/event.proto\x1a\x14hbus/v1/memory.proto\x1a\x1chbus/v1/memory_service.proto\"C\n\x0ePublishRequest\x12\x31\n\x05write\x18\x01 \x01(\x0b\x32\x1b.hbus.v1.WriteMemoryRequestR\x05write\"[\n\x0fPublishResponse\x12\x1a\n\x08sequence\x18\x01 \x01(\x03R\x08sequence\x12,\n\x06result\x18\x02 \x01(\x0b\x32\x14.hbus.v1.WriteResultR\x06result\"\n\n\x08StartNow\"\x10\n\x0eStartBeginning\"@\n\x0bStartTokens\x12\x31\n\x06tokens\x18\x01 \x03(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x06tokens\"\x0f\n\rStartSnapshot\"\xd5\x01\n\x05Start\x12%\n\x03now\x18\x01 \x01(\x0b\x32\x11.hbus.v1.StartNowH\x00R\x03now\x12\x37\n\tbeginning\x18\x02 \x01(\x0b\x32\x17.hbus.v1.StartBeginningH\x00R\tbeginning\x12.\n\x06tokens\x18\x03 \x01(\x0b\x32\x14.hbus.v1.StartTokensH\x00R\x06tokens\x12\x34\n\x08snapshot\x18\x04 \x01(\x0b\x32\x16.hbus.v1.StartSnapshotH\x00R\x08snapshotB\x06\n\x04\x66rom\"\xfa\x01\n\x0b\x45ventFilter\x12)\n\x05types\x18\x01 \x03(\x0e\x32\x13.hbus.v1.MemoryTypeR\x05types\x12\x12\n\x04tags\x18\x02 \x03(\tR\x04tags\x12*\n\x0emin_confidence\x18\x03 \x01(\x01H\x00R\rminConfidence\x88\x01\x01\x12(\n\x05kinds\x18\x04 \x03(\x0e\x32\x12.hbus.v1.EventKindR\x05kinds\x12%\n\x0esubject_prefix\x18\x05 \x01(\tR\rsubjectPrefix\x12\x1c\n\nnot_my_own\x18\x06 \x01(\x08R\x08notMyOwnB\x11\n\x0f_min_confidence\"\x86\x01\n\x10SubscribeRequest\x12\x1e\n\nnamespaces\x18\x01 \x03(\tR\nnamespaces\x12,\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x14.hbus.v1.EventFilterR\x06\x66ilter\x12$\n\x05start\x18\x03 \x01(\x0b\x32\x0e.hbus.v1.StartR\x05start\"q\n\x15SubscriptionConfirmed\x12/\n\x05token\x18\x01 \x01(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x05token\x12\'\n\x0foldest_revision\x18\x02 \x01(\x03R\x0eoldestRevision\"e\n\nEventBatch\x12&\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x0e.hbus.v1.EventR\x06\x65vents\x12/\n\x05token\x18\x02 \x01(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x05token\"<\n\rSnapshotBatch\x12+\n\x08memories\x18\x01 \x03(\x0b\x32\x0f.hbus.v1.MemoryR\x08memories\"=\n\nCheckpoint\x12/\n\x05token\x18\x01 \x01(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x05token\"\xfa\x01\n\x11SubscribeResponse\x12>\n\tconfirmed\x18\x01 \x01(\x0b\x32\x1e.hbus.v1.SubscriptionConfirmedH\x00R\tconfirmed\x12-\n\x06\x65vents\x18\x02 \x01(\x0b\x32\x13.hbus.v1.EventBatchH\x00R\x06\x65vents\x12\x34\n\x08snapshot\x18\x03 \x01(\x0b\x32\x16.hbus.v1.SnapshotBatchH\x00R\x08snapshot\x12\x35\n\ncheckpoint\x18\x04 \x01(\x0b\x32\x13.hbus.v1.CheckpointH\x00R\ncheckpointB\t\n\x07message\"\xa0\x01\n\x14ListConflictsRequest\x12\x1c\n\tnamespace\x18\x01 \x01(\tR\tnamespace\x12.\n\x06states\x18\x02 \x03(\x0e\x32\x16.hbus.v1.ConflictStateR\x06states\x12\x1b\n\tpage_size\x18\x03 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x04 \x01(\tR\tpageToken\"p\n\x15ListConflictsResponse\x12/\n\tconflicts\x18\x01 \x03(\x0b\x32\x11.hbus.v1.ConflictR\tconflicts\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"(\n\x12GetConflictRequest\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\"D\n\x13GetConflictResponse\x12-\n\x08\x63onflict\x18\x01 \x01(\x0b\x32\x11.hbus.v1.ConflictR\x08\x63onflict\"\xc8\x01\n\x16ResolveConflictRequest\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x31\n\x06\x61\x63tion\x18\x02 \x01(\x0e\x32\x19.hbus.v1.ResolutionActionR\x06\x61\x63tion\x12\x16\n\x06memory\x18\x03 \x01(\tR\x06memory\x12\x1c\n\trationale\x18\x04 \x01(\tR\trationale\x12\x12\n\x04\x65tag\x18\x05 \x01(\tR\x04\x65tag\x12\x1d\n\nrequest_id\x18\x06 \x01(\tR\trequestId\"\xdb\x01\n\x17ResolveConflictResponse\x12-\n\x08\x63onflict\x18\x01 \x01(\x0b\x32\x11.hbus.v1.ConflictR\x08\x63onflict\x12+\n\x08memories\x18\x02 \x03(\x0b\x32\x0f.hbus.v1.MemoryR\x08memories\x12/\n\x05token\x18\x03 \x01(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x05token\x12\x33\n\ndurability\x18\x04 \x01(\x0e\x32\x13.hbus.v1.DurabilityR\ndurability2\x84\x03\n\nBusService\x12@\n\x07Publish\x12\x17.hbus.v1.PublishRequest\x1a\x18.hbus.v1.PublishResponse(\x01\x30\x01\x12\x44\n\tSubscribe\x12\x19.hbus.v1.SubscribeRequest\x1a\x1a.hbus.v1.SubscribeResponse0\x01\x12N\n\rListConflicts\x12\x1d.hbus.v1.ListConflictsRequest\x1a\x1e.hbus.v1.ListConflictsResponse\x12H\n\x0bGetConflict\x12\x1b.hbus.v1.GetConflictRequest\x1a\x1c.hbus.v1.GetConflictResponse\x12T\n\x0fResolveConflict\x12\x1f.hbus.v1.ResolveConflictRequest\x1a .hbus.v1.ResolveConflictResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19hbus/v1/bus_service.proto\x12\x07hbus.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14hbus/v1/common.proto\x1a\x16hbus/v1/conflict.proto\x1a\x13hbus/v1/event.proto\x1a\x13hbus/v1/group.proto\x1a\x14hbus/v1/memory.proto\x1a\x1chbus/v1/memory_service.proto\"C\n\x0ePublishRequest\x12\x31\n\x05write\x18\x01 \x01(\x0b\x32\x1b.hbus.v1.WriteMemoryRequestR\x05write\"[\n\x0fPublishResponse\x12\x1a\n\x08sequence\x18\x01 \x01(\x03R\x08sequence\x12,\n\x06result\x18\x02 \x01(\x0b\x32\x14.hbus.v1.WriteResultR\x06result\"\n\n\x08StartNow\"\x10\n\x0eStartBeginning\"@\n\x0bStartTokens\x12\x31\n\x06tokens\x18\x01 \x03(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x06tokens\"\x0f\n\rStartSnapshot\"\xd5\x01\n\x05Start\x12%\n\x03now\x18\x01 \x01(\x0b\x32\x11.hbus.v1.StartNowH\x00R\x03now\x12\x37\n\tbeginning\x18\x02 \x01(\x0b\x32\x17.hbus.v1.StartBeginningH\x00R\tbeginning\x12.\n\x06tokens\x18\x03 \x01(\x0b\x32\x14.hbus.v1.StartTokensH\x00R\x06tokens\x12\x34\n\x08snapshot\x18\x04 \x01(\x0b\x32\x16.hbus.v1.StartSnapshotH\x00R\x08snapshotB\x06\n\x04\x66rom\"\xfa\x01\n\x0b\x45ventFilter\x12)\n\x05types\x18\x01 \x03(\x0e\x32\x13.hbus.v1.MemoryTypeR\x05types\x12\x12\n\x04tags\x18\x02 \x03(\tR\x04tags\x12*\n\x0emin_confidence\x18\x03 \x01(\x01H\x00R\rminConfidence\x88\x01\x01\x12(\n\x05kinds\x18\x04 \x03(\x0e\x32\x12.hbus.v1.EventKindR\x05kinds\x12%\n\x0esubject_prefix\x18\x05 \x01(\tR\rsubjectPrefix\x12\x1c\n\nnot_my_own\x18\x06 \x01(\x08R\x08notMyOwnB\x11\n\x0f_min_confidence\"\x86\x01\n\x10SubscribeRequest\x12\x1e\n\nnamespaces\x18\x01 \x03(\tR\nnamespaces\x12,\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x14.hbus.v1.EventFilterR\x06\x66ilter\x12$\n\x05start\x18\x03 \x01(\x0b\x32\x0e.hbus.v1.StartR\x05start\"q\n\x15SubscriptionConfirmed\x12/\n\x05token\x18\x01 \x01(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x05token\x12\'\n\x0foldest_revision\x18\x02 \x01(\x03R\x0eoldestRevision\"e\n\nEventBatch\x12&\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x0e.hbus.v1.EventR\x06\x65vents\x12/\n\x05token\x18\x02 \x01(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x05token\"<\n\rSnapshotBatch\x12+\n\x08memories\x18\x01 \x03(\x0b\x32\x0f.hbus.v1.MemoryR\x08memories\"=\n\nCheckpoint\x12/\n\x05token\x18\x01 \x01(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x05token\"\xfa\x01\n\x11SubscribeResponse\x12>\n\tconfirmed\x18\x01 \x01(\x0b\x32\x1e.hbus.v1.SubscriptionConfirmedH\x00R\tconfirmed\x12-\n\x06\x65vents\x18\x02 \x01(\x0b\x32\x13.hbus.v1.EventBatchH\x00R\x06\x65vents\x12\x34\n\x08snapshot\x18\x03 \x01(\x0b\x32\x16.hbus.v1.SnapshotBatchH\x00R\x08snapshot\x12\x35\n\ncheckpoint\x18\x04 \x01(\x0b\x32\x13.hbus.v1.CheckpointH\x00R\ncheckpointB\t\n\x07message\"\xb9\x02\n\nGroupTerms\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x1e\n\nnamespaces\x18\x02 \x03(\tR\nnamespaces\x12,\n\x06\x66ilter\x18\x03 \x01(\x0b\x32\x14.hbus.v1.EventFilterR\x06\x66ilter\x12\x18\n\x07ordered\x18\x04 \x01(\x08R\x07ordered\x12/\n\x05lease\x18\x05 \x01(\x0b\x32\x19.google.protobuf.DurationR\x05lease\x12!\n\x0cmax_attempts\x18\x06 \x01(\x05R\x0bmaxAttempts\x12\x35\n\x08lifetime\x18\x07 \x01(\x0b\x32\x19.google.protobuf.DurationR\x08lifetime\x12$\n\x05start\x18\x08 \x01(\x0b\x32\x0e.hbus.v1.StartR\x05start\"N\n\tOpenGroup\x12)\n\x05group\x18\x01 \x01(\x0b\x32\x13.hbus.v1.GroupTermsR\x05group\x12\x16\n\x06member\x18\x02 \x01(\tR\x06member\"#\n\tAddCredit\x12\x16\n\x06\x65vents\x18\x01 \x01(\x05R\x06\x65vents\"?\n\x06Settle\x12\x35\n\x0bsettlements\x18\x01 \x03(\x0b\x32\x13.hbus.v1.SettlementR\x0bsettlements\"\x9e\x01\n\x0e\x43onsumeRequest\x12(\n\x04open\x18\x01 \x01(\x0b\x32\x12.hbus.v1.OpenGroupH\x00R\x04open\x12,\n\x06\x63redit\x18\x02 \x01(\x0b\x32\x12.hbus.v1.AddCreditH\x00R\x06\x63redit\x12)\n\x06settle\x18\x03 \x01(\x0b\x32\x0f.hbus.v1.SettleH\x00R\x06settleB\t\n\x07message\"W\n\x0bGroupOpened\x12)\n\x05group\x18\x01 \x01(\x0b\x32\x13.hbus.v1.GroupTermsR\x05group\x12\x1d\n\nmax_credit\x18\x02 \x01(\x05R\tmaxCredit\"B\n\rDeliveryBatch\x12\x31\n\ndeliveries\x18\x01 \x03(\x0b\x32\x11.hbus.v1.DeliveryR\ndeliveries\"^\n\x0cSettleResult\x12\x1a\n\x08sequence\x18\x01 \x01(\x03R\x08sequence\x12\x32\n\x08outcomes\x18\x02 \x03(\x0e\x32\x16.hbus.v1.SettleOutcomeR\x08outcomes\"\x10\n\x0e\x44rainAnnounced\"\r\n\x0b\x43onsumeIdle\"\x8e\x02\n\x0f\x43onsumeResponse\x12.\n\x06opened\x18\x01 \x01(\x0b\x32\x14.hbus.v1.GroupOpenedH\x00R\x06opened\x12\x30\n\x06\x65vents\x18\x02 \x01(\x0b\x32\x16.hbus.v1.DeliveryBatchH\x00R\x06\x65vents\x12\x31\n\x07settled\x18\x03 \x01(\x0b\x32\x15.hbus.v1.SettleResultH\x00R\x07settled\x12/\n\x05\x64rain\x18\x04 \x01(\x0b\x32\x17.hbus.v1.DrainAnnouncedH\x00R\x05\x64rain\x12*\n\x04idle\x18\x05 \x01(\x0b\x32\x14.hbus.v1.ConsumeIdleH\x00R\x04idleB\t\n\x07message\"\xa4\x01\n\x11PullEventsRequest\x12)\n\x05group\x18\x01 \x01(\x0b\x32\x13.hbus.v1.GroupTermsR\x05group\x12\x16\n\x06member\x18\x02 \x01(\tR\x06member\x12\x1d\n\nmax_events\x18\x03 \x01(\x05R\tmaxEvents\x12-\n\x04wait\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationR\x04wait\"r\n\x12PullEventsResponse\x12\x31\n\ndeliveries\x18\x01 \x03(\x0b\x32\x11.hbus.v1.DeliveryR\ndeliveries\x12)\n\x05group\x18\x02 \x01(\x0b\x32\x13.hbus.v1.GroupTermsR\x05group\"w\n\x10\x41\x63kEventsRequest\x12\x14\n\x05group\x18\x01 \x01(\tR\x05group\x12\x16\n\x06member\x18\x02 \x01(\tR\x06member\x12\x35\n\x0bsettlements\x18\x03 \x03(\x0b\x32\x13.hbus.v1.SettlementR\x0bsettlements\"G\n\x11\x41\x63kEventsResponse\x12\x32\n\x08outcomes\x18\x01 \x03(\x0e\x32\x16.hbus.v1.SettleOutcomeR\x08outcomes\"\xbc\x02\n\x05Group\x12)\n\x05terms\x18\x01 \x01(\x0b\x32\x13.hbus.v1.GroupTermsR\x05terms\x12\x18\n\x07members\x18\x02 \x03(\tR\x07members\x12\x18\n\x07pending\x18\x03 \x01(\x03R\x07pending\x12\x10\n\x03lag\x18\x04 \x01(\x03R\x03lag\x12\x38\n\noldest_age\x18\x05 \x01(\x0b\x32\x19.google.protobuf.DurationR\toldestAge\x12!\n\x0c\x64\x65\x61\x64_letters\x18\x06 \x01(\x03R\x0b\x64\x65\x61\x64Letters\x12\x12\n\x04lost\x18\x07 \x01(\x03R\x04lost\x12\x14\n\x05\x61gent\x18\x08 \x01(\tR\x05\x61gent\x12;\n\x0b\x63reate_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\"O\n\x11ListGroupsRequest\x12\x1b\n\tpage_size\x18\x01 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x02 \x01(\tR\tpageToken\"d\n\x12ListGroupsResponse\x12&\n\x06groups\x18\x01 \x03(\x0b\x32\x0e.hbus.v1.GroupR\x06groups\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xf0\x01\n\x10SeekGroupRequest\x12\x14\n\x05group\x18\x01 \x01(\tR\x05group\x12%\n\x03now\x18\x02 \x01(\x0b\x32\x11.hbus.v1.StartNowH\x00R\x03now\x12\x37\n\tbeginning\x18\x03 \x01(\x0b\x32\x17.hbus.v1.StartBeginningH\x00R\tbeginning\x12.\n\x06tokens\x18\x04 \x01(\x0b\x32\x14.hbus.v1.StartTokensH\x00R\x06tokens\x12\x30\n\x04time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00R\x04timeB\x04\n\x02to\"\x13\n\x11SeekGroupResponse\"*\n\x12\x44\x65leteGroupRequest\x12\x14\n\x05group\x18\x01 \x01(\tR\x05group\"\x15\n\x13\x44\x65leteGroupResponse\"j\n\x16ListDeadLettersRequest\x12\x14\n\x05group\x18\x01 \x01(\tR\x05group\x12\x1b\n\tpage_size\x18\x02 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x03 \x01(\tR\tpageToken\"y\n\x17ListDeadLettersResponse\x12\x36\n\x0c\x64\x65\x61\x64_letters\x18\x01 \x03(\x0b\x32\x13.hbus.v1.DeadLetterR\x0b\x64\x65\x61\x64Letters\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"U\n\x19RedriveDeadLettersRequest\x12\x14\n\x05group\x18\x01 \x01(\tR\x05group\x12\x10\n\x03ids\x18\x02 \x03(\tR\x03ids\x12\x10\n\x03\x61ll\x18\x03 \x01(\x08R\x03\x61ll\"8\n\x1aRedriveDeadLettersResponse\x12\x1a\n\x08redriven\x18\x01 \x01(\x05R\x08redriven\"\xa0\x01\n\x14ListConflictsRequest\x12\x1c\n\tnamespace\x18\x01 \x01(\tR\tnamespace\x12.\n\x06states\x18\x02 \x03(\x0e\x32\x16.hbus.v1.ConflictStateR\x06states\x12\x1b\n\tpage_size\x18\x03 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x04 \x01(\tR\tpageToken\"p\n\x15ListConflictsResponse\x12/\n\tconflicts\x18\x01 \x03(\x0b\x32\x11.hbus.v1.ConflictR\tconflicts\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"(\n\x12GetConflictRequest\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\"D\n\x13GetConflictResponse\x12-\n\x08\x63onflict\x18\x01 \x01(\x0b\x32\x11.hbus.v1.ConflictR\x08\x63onflict\"\xc8\x01\n\x16ResolveConflictRequest\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x31\n\x06\x61\x63tion\x18\x02 \x01(\x0e\x32\x19.hbus.v1.ResolutionActionR\x06\x61\x63tion\x12\x16\n\x06memory\x18\x03 \x01(\tR\x06memory\x12\x1c\n\trationale\x18\x04 \x01(\tR\trationale\x12\x12\n\x04\x65tag\x18\x05 \x01(\tR\x04\x65tag\x12\x1d\n\nrequest_id\x18\x06 \x01(\tR\trequestId\"\xdb\x01\n\x17ResolveConflictResponse\x12-\n\x08\x63onflict\x18\x01 \x01(\x0b\x32\x11.hbus.v1.ConflictR\x08\x63onflict\x12+\n\x08memories\x18\x02 \x03(\x0b\x32\x0f.hbus.v1.MemoryR\x08memories\x12/\n\x05token\x18\x03 \x01(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x05token\x12\x33\n\ndurability\x18\x04 \x01(\x0e\x32\x13.hbus.v1.DurabilityR\ndurability2\xdb\x07\n\nBusService\x12@\n\x07Publish\x12\x17.hbus.v1.PublishRequest\x1a\x18.hbus.v1.PublishResponse(\x01\x30\x01\x12\x44\n\tSubscribe\x12\x19.hbus.v1.SubscribeRequest\x1a\x1a.hbus.v1.SubscribeResponse0\x01\x12@\n\x07\x43onsume\x12\x17.hbus.v1.ConsumeRequest\x1a\x18.hbus.v1.ConsumeResponse(\x01\x30\x01\x12\x45\n\nPullEvents\x12\x1a.hbus.v1.PullEventsRequest\x1a\x1b.hbus.v1.PullEventsResponse\x12\x42\n\tAckEvents\x12\x19.hbus.v1.AckEventsRequest\x1a\x1a.hbus.v1.AckEventsResponse\x12\x45\n\nListGroups\x12\x1a.hbus.v1.ListGroupsRequest\x1a\x1b.hbus.v1.ListGroupsResponse\x12\x42\n\tSeekGroup\x12\x19.hbus.v1.SeekGroupRequest\x1a\x1a.hbus.v1.SeekGroupResponse\x12H\n\x0b\x44\x65leteGroup\x12\x1b.hbus.v1.DeleteGroupRequest\x1a\x1c.hbus.v1.DeleteGroupResponse\x12T\n\x0fListDeadLetters\x12\x1f.hbus.v1.ListDeadLettersRequest\x1a .hbus.v1.ListDeadLettersResponse\x12]\n\x12RedriveDeadLetters\x12\".hbus.v1.RedriveDeadLettersRequest\x1a#.hbus.v1.RedriveDeadLettersResponse\x12N\n\rListConflicts\x12\x1d.hbus.v1.ListConflictsRequest\x1a\x1e.hbus.v1.ListConflictsResponse\x12H\n\x0bGetConflict\x12\x1b.hbus.v1.GetConflictRequest\x1a\x1c.hbus.v1.GetConflictResponse\x12T\n\x0fResolveConflict\x12\x1f.hbus.v1.ResolveConflictRequest\x1a .hbus.v1.ResolveConflictResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'hbus.v1.bus_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PUBLISHREQUEST']._serialized_start=157
-  _globals['_PUBLISHREQUEST']._serialized_end=224
-  _globals['_PUBLISHRESPONSE']._serialized_start=226
-  _globals['_PUBLISHRESPONSE']._serialized_end=317
-  _globals['_STARTNOW']._serialized_start=319
-  _globals['_STARTNOW']._serialized_end=329
-  _globals['_STARTBEGINNING']._serialized_start=331
-  _globals['_STARTBEGINNING']._serialized_end=347
-  _globals['_STARTTOKENS']._serialized_start=349
-  _globals['_STARTTOKENS']._serialized_end=413
-  _globals['_STARTSNAPSHOT']._serialized_start=415
-  _globals['_STARTSNAPSHOT']._serialized_end=430
-  _globals['_START']._serialized_start=433
-  _globals['_START']._serialized_end=646
-  _globals['_EVENTFILTER']._serialized_start=649
-  _globals['_EVENTFILTER']._serialized_end=899
-  _globals['_SUBSCRIBEREQUEST']._serialized_start=902
-  _globals['_SUBSCRIBEREQUEST']._serialized_end=1036
-  _globals['_SUBSCRIPTIONCONFIRMED']._serialized_start=1038
-  _globals['_SUBSCRIPTIONCONFIRMED']._serialized_end=1151
-  _globals['_EVENTBATCH']._serialized_start=1153
-  _globals['_EVENTBATCH']._serialized_end=1254
-  _globals['_SNAPSHOTBATCH']._serialized_start=1256
-  _globals['_SNAPSHOTBATCH']._serialized_end=1316
-  _globals['_CHECKPOINT']._serialized_start=1318
-  _globals['_CHECKPOINT']._serialized_end=1379
-  _globals['_SUBSCRIBERESPONSE']._serialized_start=1382
-  _globals['_SUBSCRIBERESPONSE']._serialized_end=1632
-  _globals['_LISTCONFLICTSREQUEST']._serialized_start=1635
-  _globals['_LISTCONFLICTSREQUEST']._serialized_end=1795
-  _globals['_LISTCONFLICTSRESPONSE']._serialized_start=1797
-  _globals['_LISTCONFLICTSRESPONSE']._serialized_end=1909
-  _globals['_GETCONFLICTREQUEST']._serialized_start=1911
-  _globals['_GETCONFLICTREQUEST']._serialized_end=1951
-  _globals['_GETCONFLICTRESPONSE']._serialized_start=1953
-  _globals['_GETCONFLICTRESPONSE']._serialized_end=2021
-  _globals['_RESOLVECONFLICTREQUEST']._serialized_start=2024
-  _globals['_RESOLVECONFLICTREQUEST']._serialized_end=2224
-  _globals['_RESOLVECONFLICTRESPONSE']._serialized_start=2227
-  _globals['_RESOLVECONFLICTRESPONSE']._serialized_end=2446
-  _globals['_BUSSERVICE']._serialized_start=2449
-  _globals['_BUSSERVICE']._serialized_end=2837
+  _globals['_PUBLISHREQUEST']._serialized_start=243
+  _globals['_PUBLISHREQUEST']._serialized_end=310
+  _globals['_PUBLISHRESPONSE']._serialized_start=312
+  _globals['_PUBLISHRESPONSE']._serialized_end=403
+  _globals['_STARTNOW']._serialized_start=405
+  _globals['_STARTNOW']._serialized_end=415
+  _globals['_STARTBEGINNING']._serialized_start=417
+  _globals['_STARTBEGINNING']._serialized_end=433
+  _globals['_STARTTOKENS']._serialized_start=435
+  _globals['_STARTTOKENS']._serialized_end=499
+  _globals['_STARTSNAPSHOT']._serialized_start=501
+  _globals['_STARTSNAPSHOT']._serialized_end=516
+  _globals['_START']._serialized_start=519
+  _globals['_START']._serialized_end=732
+  _globals['_EVENTFILTER']._serialized_start=735
+  _globals['_EVENTFILTER']._serialized_end=985
+  _globals['_SUBSCRIBEREQUEST']._serialized_start=988
+  _globals['_SUBSCRIBEREQUEST']._serialized_end=1122
+  _globals['_SUBSCRIPTIONCONFIRMED']._serialized_start=1124
+  _globals['_SUBSCRIPTIONCONFIRMED']._serialized_end=1237
+  _globals['_EVENTBATCH']._serialized_start=1239
+  _globals['_EVENTBATCH']._serialized_end=1340
+  _globals['_SNAPSHOTBATCH']._serialized_start=1342
+  _globals['_SNAPSHOTBATCH']._serialized_end=1402
+  _globals['_CHECKPOINT']._serialized_start=1404
+  _globals['_CHECKPOINT']._serialized_end=1465
+  _globals['_SUBSCRIBERESPONSE']._serialized_start=1468
+  _globals['_SUBSCRIBERESPONSE']._serialized_end=1718
+  _globals['_GROUPTERMS']._serialized_start=1721
+  _globals['_GROUPTERMS']._serialized_end=2034
+  _globals['_OPENGROUP']._serialized_start=2036
+  _globals['_OPENGROUP']._serialized_end=2114
+  _globals['_ADDCREDIT']._serialized_start=2116
+  _globals['_ADDCREDIT']._serialized_end=2151
+  _globals['_SETTLE']._serialized_start=2153
+  _globals['_SETTLE']._serialized_end=2216
+  _globals['_CONSUMEREQUEST']._serialized_start=2219
+  _globals['_CONSUMEREQUEST']._serialized_end=2377
+  _globals['_GROUPOPENED']._serialized_start=2379
+  _globals['_GROUPOPENED']._serialized_end=2466
+  _globals['_DELIVERYBATCH']._serialized_start=2468
+  _globals['_DELIVERYBATCH']._serialized_end=2534
+  _globals['_SETTLERESULT']._serialized_start=2536
+  _globals['_SETTLERESULT']._serialized_end=2630
+  _globals['_DRAINANNOUNCED']._serialized_start=2632
+  _globals['_DRAINANNOUNCED']._serialized_end=2648
+  _globals['_CONSUMEIDLE']._serialized_start=2650
+  _globals['_CONSUMEIDLE']._serialized_end=2663
+  _globals['_CONSUMERESPONSE']._serialized_start=2666
+  _globals['_CONSUMERESPONSE']._serialized_end=2936
+  _globals['_PULLEVENTSREQUEST']._serialized_start=2939
+  _globals['_PULLEVENTSREQUEST']._serialized_end=3103
+  _globals['_PULLEVENTSRESPONSE']._serialized_start=3105
+  _globals['_PULLEVENTSRESPONSE']._serialized_end=3219
+  _globals['_ACKEVENTSREQUEST']._serialized_start=3221
+  _globals['_ACKEVENTSREQUEST']._serialized_end=3340
+  _globals['_ACKEVENTSRESPONSE']._serialized_start=3342
+  _globals['_ACKEVENTSRESPONSE']._serialized_end=3413
+  _globals['_GROUP']._serialized_start=3416
+  _globals['_GROUP']._serialized_end=3732
+  _globals['_LISTGROUPSREQUEST']._serialized_start=3734
+  _globals['_LISTGROUPSREQUEST']._serialized_end=3813
+  _globals['_LISTGROUPSRESPONSE']._serialized_start=3815
+  _globals['_LISTGROUPSRESPONSE']._serialized_end=3915
+  _globals['_SEEKGROUPREQUEST']._serialized_start=3918
+  _globals['_SEEKGROUPREQUEST']._serialized_end=4158
+  _globals['_SEEKGROUPRESPONSE']._serialized_start=4160
+  _globals['_SEEKGROUPRESPONSE']._serialized_end=4179
+  _globals['_DELETEGROUPREQUEST']._serialized_start=4181
+  _globals['_DELETEGROUPREQUEST']._serialized_end=4223
+  _globals['_DELETEGROUPRESPONSE']._serialized_start=4225
+  _globals['_DELETEGROUPRESPONSE']._serialized_end=4246
+  _globals['_LISTDEADLETTERSREQUEST']._serialized_start=4248
+  _globals['_LISTDEADLETTERSREQUEST']._serialized_end=4354
+  _globals['_LISTDEADLETTERSRESPONSE']._serialized_start=4356
+  _globals['_LISTDEADLETTERSRESPONSE']._serialized_end=4477
+  _globals['_REDRIVEDEADLETTERSREQUEST']._serialized_start=4479
+  _globals['_REDRIVEDEADLETTERSREQUEST']._serialized_end=4564
+  _globals['_REDRIVEDEADLETTERSRESPONSE']._serialized_start=4566
+  _globals['_REDRIVEDEADLETTERSRESPONSE']._serialized_end=4622
+  _globals['_LISTCONFLICTSREQUEST']._serialized_start=4625
+  _globals['_LISTCONFLICTSREQUEST']._serialized_end=4785
+  _globals['_LISTCONFLICTSRESPONSE']._serialized_start=4787
+  _globals['_LISTCONFLICTSRESPONSE']._serialized_end=4899
+  _globals['_GETCONFLICTREQUEST']._serialized_start=4901
+  _globals['_GETCONFLICTREQUEST']._serialized_end=4941
+  _globals['_GETCONFLICTRESPONSE']._serialized_start=4943
+  _globals['_GETCONFLICTRESPONSE']._serialized_end=5011
+  _globals['_RESOLVECONFLICTREQUEST']._serialized_start=5014
+  _globals['_RESOLVECONFLICTREQUEST']._serialized_end=5214
+  _globals['_RESOLVECONFLICTRESPONSE']._serialized_start=5217
+  _globals['_RESOLVECONFLICTRESPONSE']._serialized_end=5436
+  _globals['_BUSSERVICE']._serialized_start=5439
+  _globals['_BUSSERVICE']._serialized_end=6426
 # @@protoc_insertion_point(module_scope)

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class BusServiceStub:
-    """Publishing, subscribing, and settling conflicts.
+    """Publishing, subscribing, consuming, and settling conflicts.
     """
 
     def __init__(self, channel):
@@ -44,6 +44,46 @@ class BusServiceStub:
                 '/hbus.v1.BusService/Subscribe',
                 request_serializer=hbus_dot_v1_dot_bus__service__pb2.SubscribeRequest.SerializeToString,
                 response_deserializer=hbus_dot_v1_dot_bus__service__pb2.SubscribeResponse.FromString,
+                _registered_method=True)
+        self.Consume = channel.stream_stream(
+                '/hbus.v1.BusService/Consume',
+                request_serializer=hbus_dot_v1_dot_bus__service__pb2.ConsumeRequest.SerializeToString,
+                response_deserializer=hbus_dot_v1_dot_bus__service__pb2.ConsumeResponse.FromString,
+                _registered_method=True)
+        self.PullEvents = channel.unary_unary(
+                '/hbus.v1.BusService/PullEvents',
+                request_serializer=hbus_dot_v1_dot_bus__service__pb2.PullEventsRequest.SerializeToString,
+                response_deserializer=hbus_dot_v1_dot_bus__service__pb2.PullEventsResponse.FromString,
+                _registered_method=True)
+        self.AckEvents = channel.unary_unary(
+                '/hbus.v1.BusService/AckEvents',
+                request_serializer=hbus_dot_v1_dot_bus__service__pb2.AckEventsRequest.SerializeToString,
+                response_deserializer=hbus_dot_v1_dot_bus__service__pb2.AckEventsResponse.FromString,
+                _registered_method=True)
+        self.ListGroups = channel.unary_unary(
+                '/hbus.v1.BusService/ListGroups',
+                request_serializer=hbus_dot_v1_dot_bus__service__pb2.ListGroupsRequest.SerializeToString,
+                response_deserializer=hbus_dot_v1_dot_bus__service__pb2.ListGroupsResponse.FromString,
+                _registered_method=True)
+        self.SeekGroup = channel.unary_unary(
+                '/hbus.v1.BusService/SeekGroup',
+                request_serializer=hbus_dot_v1_dot_bus__service__pb2.SeekGroupRequest.SerializeToString,
+                response_deserializer=hbus_dot_v1_dot_bus__service__pb2.SeekGroupResponse.FromString,
+                _registered_method=True)
+        self.DeleteGroup = channel.unary_unary(
+                '/hbus.v1.BusService/DeleteGroup',
+                request_serializer=hbus_dot_v1_dot_bus__service__pb2.DeleteGroupRequest.SerializeToString,
+                response_deserializer=hbus_dot_v1_dot_bus__service__pb2.DeleteGroupResponse.FromString,
+                _registered_method=True)
+        self.ListDeadLetters = channel.unary_unary(
+                '/hbus.v1.BusService/ListDeadLetters',
+                request_serializer=hbus_dot_v1_dot_bus__service__pb2.ListDeadLettersRequest.SerializeToString,
+                response_deserializer=hbus_dot_v1_dot_bus__service__pb2.ListDeadLettersResponse.FromString,
+                _registered_method=True)
+        self.RedriveDeadLetters = channel.unary_unary(
+                '/hbus.v1.BusService/RedriveDeadLetters',
+                request_serializer=hbus_dot_v1_dot_bus__service__pb2.RedriveDeadLettersRequest.SerializeToString,
+                response_deserializer=hbus_dot_v1_dot_bus__service__pb2.RedriveDeadLettersResponse.FromString,
                 _registered_method=True)
         self.ListConflicts = channel.unary_unary(
                 '/hbus.v1.BusService/ListConflicts',
@@ -63,7 +103,7 @@ class BusServiceStub:
 
 
 class BusServiceServicer:
-    """Publishing, subscribing, and settling conflicts.
+    """Publishing, subscribing, consuming, and settling conflicts.
     """
 
     def Publish(self, request_iterator, context):
@@ -75,6 +115,64 @@ class BusServiceServicer:
 
     def Subscribe(self, request, context):
         """Streams every matching event in order, without acknowledgements. Everyone sees everything that it may see.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Consume(self, request_iterator, context):
+        """Streams events to the members of a group, each event to one of them, at least once, until it is settled.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PullEvents(self, request, context):
+        """The same by single calls: takes events for a member. Settle them with AckEvents, or over a stream.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AckEvents(self, request, context):
+        """Settles deliveries of a member, wherever they came from. Safe to repeat.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListGroups(self, request, context):
+        """Lists groups by name, and where they stand.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SeekGroup(self, request, context):
+        """Lets a group go on from elsewhere: what is pending is dropped, dead letters stay. Safe to repeat. Needs the agent's
+        name.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteGroup(self, request, context):
+        """Removes a group with its pending events and dead letters; its members' streams end with NOT_FOUND. Needs the agent's
+        name.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListDeadLetters(self, request, context):
+        """Lists events of a group that no member could settle, by partition and then as they were given up.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RedriveDeadLetters(self, request, context):
+        """Gives dead letters another run of attempts, outside of any order. Safe to repeat. Needs the agent's name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -114,6 +212,46 @@ def add_BusServiceServicer_to_server(servicer, server):
                     request_deserializer=hbus_dot_v1_dot_bus__service__pb2.SubscribeRequest.FromString,
                     response_serializer=hbus_dot_v1_dot_bus__service__pb2.SubscribeResponse.SerializeToString,
             ),
+            'Consume': grpc.stream_stream_rpc_method_handler(
+                    servicer.Consume,
+                    request_deserializer=hbus_dot_v1_dot_bus__service__pb2.ConsumeRequest.FromString,
+                    response_serializer=hbus_dot_v1_dot_bus__service__pb2.ConsumeResponse.SerializeToString,
+            ),
+            'PullEvents': grpc.unary_unary_rpc_method_handler(
+                    servicer.PullEvents,
+                    request_deserializer=hbus_dot_v1_dot_bus__service__pb2.PullEventsRequest.FromString,
+                    response_serializer=hbus_dot_v1_dot_bus__service__pb2.PullEventsResponse.SerializeToString,
+            ),
+            'AckEvents': grpc.unary_unary_rpc_method_handler(
+                    servicer.AckEvents,
+                    request_deserializer=hbus_dot_v1_dot_bus__service__pb2.AckEventsRequest.FromString,
+                    response_serializer=hbus_dot_v1_dot_bus__service__pb2.AckEventsResponse.SerializeToString,
+            ),
+            'ListGroups': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListGroups,
+                    request_deserializer=hbus_dot_v1_dot_bus__service__pb2.ListGroupsRequest.FromString,
+                    response_serializer=hbus_dot_v1_dot_bus__service__pb2.ListGroupsResponse.SerializeToString,
+            ),
+            'SeekGroup': grpc.unary_unary_rpc_method_handler(
+                    servicer.SeekGroup,
+                    request_deserializer=hbus_dot_v1_dot_bus__service__pb2.SeekGroupRequest.FromString,
+                    response_serializer=hbus_dot_v1_dot_bus__service__pb2.SeekGroupResponse.SerializeToString,
+            ),
+            'DeleteGroup': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteGroup,
+                    request_deserializer=hbus_dot_v1_dot_bus__service__pb2.DeleteGroupRequest.FromString,
+                    response_serializer=hbus_dot_v1_dot_bus__service__pb2.DeleteGroupResponse.SerializeToString,
+            ),
+            'ListDeadLetters': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListDeadLetters,
+                    request_deserializer=hbus_dot_v1_dot_bus__service__pb2.ListDeadLettersRequest.FromString,
+                    response_serializer=hbus_dot_v1_dot_bus__service__pb2.ListDeadLettersResponse.SerializeToString,
+            ),
+            'RedriveDeadLetters': grpc.unary_unary_rpc_method_handler(
+                    servicer.RedriveDeadLetters,
+                    request_deserializer=hbus_dot_v1_dot_bus__service__pb2.RedriveDeadLettersRequest.FromString,
+                    response_serializer=hbus_dot_v1_dot_bus__service__pb2.RedriveDeadLettersResponse.SerializeToString,
+            ),
             'ListConflicts': grpc.unary_unary_rpc_method_handler(
                     servicer.ListConflicts,
                     request_deserializer=hbus_dot_v1_dot_bus__service__pb2.ListConflictsRequest.FromString,
@@ -138,7 +276,7 @@ def add_BusServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class BusService:
-    """Publishing, subscribing, and settling conflicts.
+    """Publishing, subscribing, consuming, and settling conflicts.
     """
 
     @staticmethod
@@ -185,6 +323,222 @@ class BusService:
             '/hbus.v1.BusService/Subscribe',
             hbus_dot_v1_dot_bus__service__pb2.SubscribeRequest.SerializeToString,
             hbus_dot_v1_dot_bus__service__pb2.SubscribeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Consume(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/hbus.v1.BusService/Consume',
+            hbus_dot_v1_dot_bus__service__pb2.ConsumeRequest.SerializeToString,
+            hbus_dot_v1_dot_bus__service__pb2.ConsumeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PullEvents(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hbus.v1.BusService/PullEvents',
+            hbus_dot_v1_dot_bus__service__pb2.PullEventsRequest.SerializeToString,
+            hbus_dot_v1_dot_bus__service__pb2.PullEventsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AckEvents(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hbus.v1.BusService/AckEvents',
+            hbus_dot_v1_dot_bus__service__pb2.AckEventsRequest.SerializeToString,
+            hbus_dot_v1_dot_bus__service__pb2.AckEventsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListGroups(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hbus.v1.BusService/ListGroups',
+            hbus_dot_v1_dot_bus__service__pb2.ListGroupsRequest.SerializeToString,
+            hbus_dot_v1_dot_bus__service__pb2.ListGroupsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SeekGroup(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hbus.v1.BusService/SeekGroup',
+            hbus_dot_v1_dot_bus__service__pb2.SeekGroupRequest.SerializeToString,
+            hbus_dot_v1_dot_bus__service__pb2.SeekGroupResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteGroup(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hbus.v1.BusService/DeleteGroup',
+            hbus_dot_v1_dot_bus__service__pb2.DeleteGroupRequest.SerializeToString,
+            hbus_dot_v1_dot_bus__service__pb2.DeleteGroupResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListDeadLetters(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hbus.v1.BusService/ListDeadLetters',
+            hbus_dot_v1_dot_bus__service__pb2.ListDeadLettersRequest.SerializeToString,
+            hbus_dot_v1_dot_bus__service__pb2.ListDeadLettersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RedriveDeadLetters(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hbus.v1.BusService/RedriveDeadLetters',
+            hbus_dot_v1_dot_bus__service__pb2.RedriveDeadLettersRequest.SerializeToString,
+            hbus_dot_v1_dot_bus__service__pb2.RedriveDeadLettersResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class BusServiceStub:
-    """Publishing, subscribing, and settling conflicts."""
+    """Publishing, subscribing, consuming, and settling conflicts."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -37,6 +37,26 @@ class BusServiceStub:
     """Writes pipelined on one stream; each is answered on its own. Needs the agent's name."""
     Subscribe: _grpc.UnaryStreamMultiCallable[_bus_service_pb2.SubscribeRequest, _bus_service_pb2.SubscribeResponse]
     """Streams every matching event in order, without acknowledgements. Everyone sees everything that it may see."""
+    Consume: _grpc.StreamStreamMultiCallable[_bus_service_pb2.ConsumeRequest, _bus_service_pb2.ConsumeResponse]
+    """Streams events to the members of a group, each event to one of them, at least once, until it is settled."""
+    PullEvents: _grpc.UnaryUnaryMultiCallable[_bus_service_pb2.PullEventsRequest, _bus_service_pb2.PullEventsResponse]
+    """The same by single calls: takes events for a member. Settle them with AckEvents, or over a stream."""
+    AckEvents: _grpc.UnaryUnaryMultiCallable[_bus_service_pb2.AckEventsRequest, _bus_service_pb2.AckEventsResponse]
+    """Settles deliveries of a member, wherever they came from. Safe to repeat."""
+    ListGroups: _grpc.UnaryUnaryMultiCallable[_bus_service_pb2.ListGroupsRequest, _bus_service_pb2.ListGroupsResponse]
+    """Lists groups by name, and where they stand."""
+    SeekGroup: _grpc.UnaryUnaryMultiCallable[_bus_service_pb2.SeekGroupRequest, _bus_service_pb2.SeekGroupResponse]
+    """Lets a group go on from elsewhere: what is pending is dropped, dead letters stay. Safe to repeat. Needs the agent's
+    name.
+    """
+    DeleteGroup: _grpc.UnaryUnaryMultiCallable[_bus_service_pb2.DeleteGroupRequest, _bus_service_pb2.DeleteGroupResponse]
+    """Removes a group with its pending events and dead letters; its members' streams end with NOT_FOUND. Needs the agent's
+    name.
+    """
+    ListDeadLetters: _grpc.UnaryUnaryMultiCallable[_bus_service_pb2.ListDeadLettersRequest, _bus_service_pb2.ListDeadLettersResponse]
+    """Lists events of a group that no member could settle, by partition and then as they were given up."""
+    RedriveDeadLetters: _grpc.UnaryUnaryMultiCallable[_bus_service_pb2.RedriveDeadLettersRequest, _bus_service_pb2.RedriveDeadLettersResponse]
+    """Gives dead letters another run of attempts, outside of any order. Safe to repeat. Needs the agent's name."""
     ListConflicts: _grpc.UnaryUnaryMultiCallable[_bus_service_pb2.ListConflictsRequest, _bus_service_pb2.ListConflictsResponse]
     """Lists conflicts of a namespace, newest first; OPEN and SUSPECTED ones unless asked for others."""
     GetConflict: _grpc.UnaryUnaryMultiCallable[_bus_service_pb2.GetConflictRequest, _bus_service_pb2.GetConflictResponse]
@@ -46,13 +66,33 @@ class BusServiceStub:
 
 @_typing.type_check_only
 class BusServiceAsyncStub(BusServiceStub):
-    """Publishing, subscribing, and settling conflicts."""
+    """Publishing, subscribing, consuming, and settling conflicts."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Publish: _aio.StreamStreamMultiCallable[_bus_service_pb2.PublishRequest, _bus_service_pb2.PublishResponse]  # type: ignore[assignment]
     """Writes pipelined on one stream; each is answered on its own. Needs the agent's name."""
     Subscribe: _aio.UnaryStreamMultiCallable[_bus_service_pb2.SubscribeRequest, _bus_service_pb2.SubscribeResponse]  # type: ignore[assignment]
     """Streams every matching event in order, without acknowledgements. Everyone sees everything that it may see."""
+    Consume: _aio.StreamStreamMultiCallable[_bus_service_pb2.ConsumeRequest, _bus_service_pb2.ConsumeResponse]  # type: ignore[assignment]
+    """Streams events to the members of a group, each event to one of them, at least once, until it is settled."""
+    PullEvents: _aio.UnaryUnaryMultiCallable[_bus_service_pb2.PullEventsRequest, _bus_service_pb2.PullEventsResponse]  # type: ignore[assignment]
+    """The same by single calls: takes events for a member. Settle them with AckEvents, or over a stream."""
+    AckEvents: _aio.UnaryUnaryMultiCallable[_bus_service_pb2.AckEventsRequest, _bus_service_pb2.AckEventsResponse]  # type: ignore[assignment]
+    """Settles deliveries of a member, wherever they came from. Safe to repeat."""
+    ListGroups: _aio.UnaryUnaryMultiCallable[_bus_service_pb2.ListGroupsRequest, _bus_service_pb2.ListGroupsResponse]  # type: ignore[assignment]
+    """Lists groups by name, and where they stand."""
+    SeekGroup: _aio.UnaryUnaryMultiCallable[_bus_service_pb2.SeekGroupRequest, _bus_service_pb2.SeekGroupResponse]  # type: ignore[assignment]
+    """Lets a group go on from elsewhere: what is pending is dropped, dead letters stay. Safe to repeat. Needs the agent's
+    name.
+    """
+    DeleteGroup: _aio.UnaryUnaryMultiCallable[_bus_service_pb2.DeleteGroupRequest, _bus_service_pb2.DeleteGroupResponse]  # type: ignore[assignment]
+    """Removes a group with its pending events and dead letters; its members' streams end with NOT_FOUND. Needs the agent's
+    name.
+    """
+    ListDeadLetters: _aio.UnaryUnaryMultiCallable[_bus_service_pb2.ListDeadLettersRequest, _bus_service_pb2.ListDeadLettersResponse]  # type: ignore[assignment]
+    """Lists events of a group that no member could settle, by partition and then as they were given up."""
+    RedriveDeadLetters: _aio.UnaryUnaryMultiCallable[_bus_service_pb2.RedriveDeadLettersRequest, _bus_service_pb2.RedriveDeadLettersResponse]  # type: ignore[assignment]
+    """Gives dead letters another run of attempts, outside of any order. Safe to repeat. Needs the agent's name."""
     ListConflicts: _aio.UnaryUnaryMultiCallable[_bus_service_pb2.ListConflictsRequest, _bus_service_pb2.ListConflictsResponse]  # type: ignore[assignment]
     """Lists conflicts of a namespace, newest first; OPEN and SUSPECTED ones unless asked for others."""
     GetConflict: _aio.UnaryUnaryMultiCallable[_bus_service_pb2.GetConflictRequest, _bus_service_pb2.GetConflictResponse]  # type: ignore[assignment]
@@ -61,7 +101,7 @@ class BusServiceAsyncStub(BusServiceStub):
     """Decides a conflict; who and why are kept. Needs the agent's name."""
 
 class BusServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Publishing, subscribing, and settling conflicts."""
+    """Publishing, subscribing, consuming, and settling conflicts."""
 
     @_abc_1.abstractmethod
     def Publish(
@@ -78,6 +118,74 @@ class BusServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_bus_service_pb2.SubscribeResponse], _abc.AsyncIterator[_bus_service_pb2.SubscribeResponse]]:
         """Streams every matching event in order, without acknowledgements. Everyone sees everything that it may see."""
+
+    @_abc_1.abstractmethod
+    def Consume(
+        self,
+        request_iterator: _MaybeAsyncIterator[_bus_service_pb2.ConsumeRequest],
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_bus_service_pb2.ConsumeResponse], _abc.AsyncIterator[_bus_service_pb2.ConsumeResponse]]:
+        """Streams events to the members of a group, each event to one of them, at least once, until it is settled."""
+
+    @_abc_1.abstractmethod
+    def PullEvents(
+        self,
+        request: _bus_service_pb2.PullEventsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_bus_service_pb2.PullEventsResponse, _abc.Awaitable[_bus_service_pb2.PullEventsResponse]]:
+        """The same by single calls: takes events for a member. Settle them with AckEvents, or over a stream."""
+
+    @_abc_1.abstractmethod
+    def AckEvents(
+        self,
+        request: _bus_service_pb2.AckEventsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_bus_service_pb2.AckEventsResponse, _abc.Awaitable[_bus_service_pb2.AckEventsResponse]]:
+        """Settles deliveries of a member, wherever they came from. Safe to repeat."""
+
+    @_abc_1.abstractmethod
+    def ListGroups(
+        self,
+        request: _bus_service_pb2.ListGroupsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_bus_service_pb2.ListGroupsResponse, _abc.Awaitable[_bus_service_pb2.ListGroupsResponse]]:
+        """Lists groups by name, and where they stand."""
+
+    @_abc_1.abstractmethod
+    def SeekGroup(
+        self,
+        request: _bus_service_pb2.SeekGroupRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_bus_service_pb2.SeekGroupResponse, _abc.Awaitable[_bus_service_pb2.SeekGroupResponse]]:
+        """Lets a group go on from elsewhere: what is pending is dropped, dead letters stay. Safe to repeat. Needs the agent's
+        name.
+        """
+
+    @_abc_1.abstractmethod
+    def DeleteGroup(
+        self,
+        request: _bus_service_pb2.DeleteGroupRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_bus_service_pb2.DeleteGroupResponse, _abc.Awaitable[_bus_service_pb2.DeleteGroupResponse]]:
+        """Removes a group with its pending events and dead letters; its members' streams end with NOT_FOUND. Needs the agent's
+        name.
+        """
+
+    @_abc_1.abstractmethod
+    def ListDeadLetters(
+        self,
+        request: _bus_service_pb2.ListDeadLettersRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_bus_service_pb2.ListDeadLettersResponse, _abc.Awaitable[_bus_service_pb2.ListDeadLettersResponse]]:
+        """Lists events of a group that no member could settle, by partition and then as they were given up."""
+
+    @_abc_1.abstractmethod
+    def RedriveDeadLetters(
+        self,
+        request: _bus_service_pb2.RedriveDeadLettersRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_bus_service_pb2.RedriveDeadLettersResponse, _abc.Awaitable[_bus_service_pb2.RedriveDeadLettersResponse]]:
+        """Gives dead letters another run of attempts, outside of any order. Safe to repeat. Needs the agent's name."""
 
     @_abc_1.abstractmethod
     def ListConflicts(
