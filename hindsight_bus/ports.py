@@ -567,6 +567,8 @@ class ViewQuery:
     """The query asks for the first or the last conversation."""
     without: frozenset[SearchChannel] = frozenset()
     """Channels that must not find or score anything."""
+    pinned_apart: int = 0
+    """How many pinned memories that match to add behind the hits, whatever the query; 0 = they are hits like others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -636,7 +638,7 @@ class NamespaceView(Protocol):
         ...
 
     def search(self, queries: Sequence[ViewQuery]) -> list[list[Candidate]]:
-        """Answer queries, best first, each at most its ``top_k``."""
+        """Answer queries, best first, each at most its ``top_k``, and behind those its pinned memories."""
         ...
 
     def nearest(self, vector: Vectors, k: int, filter: Filter) -> list[tuple[str, float]]:

@@ -506,6 +506,7 @@ def _draft_of(version: Version, change: MemoryChange) -> WriteDraft:
         for name in (
             "text", "value", "cardinality", "aliases", "tags", "attributes",
             "about", "language", "attachments", "importance", "explicit", "pinned",
+            "conversation", "task",
         )
     }  # fmt: skip
     if "text" in change.fields and "value" not in change.fields:

@@ -57,7 +57,7 @@ class ContextBuilder:
         """Search, and render what fits the budget, best first; a contested memory comes with its rivals or not."""
         answer = await self._searcher.search(caller, request.search)
         language = request.language or _language_of(request.search.query)
-        groups = _groups(answer.hits)
+        groups = _groups([*answer.pinned, *answer.hits])
         lines = [[_line(memory, marks, language) for memory, marks in group] for group in groups]
         taken = context.fit(lines, language, request.max_tokens)
         block = Block(self._new_nonce(), language, tuple(line for _, group in taken for line in group))

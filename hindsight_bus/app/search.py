@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.freshness import Freshness
@@ -12,18 +13,22 @@ from hindsight_bus.app.policies import PolicyBook
 from hindsight_bus.app.records import RecordReader, StoredMemory
 from hindsight_bus.app.served import ServedNotes
 from hindsight_bus.app.views import LoadedView, Views
+from hindsight_bus.domain import temporal
 from hindsight_bus.domain.errors import EmbedderUnavailable, InvalidField, ProfileMismatch
 from hindsight_bus.domain.memory import Head, Memory, MemoryState, Vector
 from hindsight_bus.domain.names import Namespace, owner_id, partition_of
 from hindsight_bus.domain.policy import RankingWeights
 from hindsight_bus.domain.position import Positions
 from hindsight_bus.domain.profiles import external_dimension
-from hindsight_bus.domain.query import Filter
+from hindsight_bus.domain.query import Filter, SearchChannel
 from hindsight_bus.domain.records import NamespaceRecord
+from hindsight_bus.domain.tokens import estimated_tokens
 from hindsight_bus.ports import Candidate, Embedder, Row, Stored, Vectors, ViewQuery
 
 DEFAULT_TOP_K = 5
 MAX_NAMESPACES = 32
+MAX_PINNED = 20
+"""Pinned memories that come with an answer at most."""
 _OVERFETCH = 4
 """Extra candidates a view is asked for, so that a hit that has just left can be made good."""
 
@@ -41,6 +46,16 @@ class SearchRequest:
     filter: Filter
     freshness: Freshness
     weights: RankingWeights | None
+    query_time_ms: int = 0
+    """When the query is asked, for the dates that it names; 0 = now."""
+    without: frozenset[SearchChannel] = frozenset()
+    max_tokens: int = 0
+    """Tokens that the texts may take together; 0 = no limit."""
+
+    @property
+    def sets_pinned_apart(self) -> bool:
+        """Tell whether pinned memories are a part of their own: where there is a question, and no filter on them."""
+        return bool(self.query or self.vector is not None) and self.filter.pinned is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +74,8 @@ class SearchAnswer:
     hits: list[Hit]
     positions: Positions
     dense_skipped: bool = False
+    pinned: list[Hit] = field(default_factory=list)
+    """Pinned memories, whatever was asked; they are not among the hits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +83,12 @@ class _Found:
     view: LoadedView
     shared: bool
     candidate: Candidate
+
+    @property
+    def is_pinned(self) -> bool:
+        """Tell whether it is pinned, as far as the view knows."""
+        row = self.candidate.row
+        return row is not None and row.version.pinned
 
 
 class Searcher:
@@ -94,10 +117,14 @@ class Searcher:
         vector, dense_skipped = await self._query_vector(views, request)
         positions = Positions(self._views.position(view) for view in views)
         found = await asyncio.gather(*(self._in_view(view, request, vector) for view in views))
-        best = _merge([item for items in found for item in items], request.top_k + _OVERFETCH)
-        hits = await self._read_back(best, request)
-        self._served.note(caller.agent, [hit.memory for hit in hits])
-        return SearchAnswer(hits, positions, dense_skipped)
+        apart, rest = _split([each for several in found for each in several], request)
+        pinned, hits = await asyncio.gather(
+            self._read_back(_merge(apart, MAX_PINNED), request, MAX_PINNED),
+            self._read_back(_merge(rest, request.top_k + _OVERFETCH), request, request.top_k),
+        )
+        pinned, hits = _within_budget(pinned, hits, request.max_tokens)
+        self._served.note(caller.agent, [hit.memory for hit in (*pinned, *hits)])
+        return SearchAnswer(hits, positions, dense_skipped, pinned)
 
     # -- where to look
 
@@ -129,7 +156,7 @@ class Searcher:
             for view in views:
                 _check_dimension(view, len(request.vector))
             return request.vector, False
-        if not request.query or not views:
+        if not request.query.strip() or not views:
             return None, False
         own = [view for view in views if not external_dimension(view.record.profile)]
         for view in own:
@@ -148,27 +175,33 @@ class Searcher:
         namespace = view.record.namespace
         policy = self._policies.in_force(namespace)
         fits = vector is not None and view.dimension in (0, len(vector))
+        now_ms = self._reader.store.now_ms()
         query = ViewQuery(
             text=request.query,
             vector=vector if fits else None,
             filter=request.filter,
             top_k=request.top_k + _OVERFETCH,
-            now_ms=self._reader.store.now_ms(),
+            now_ms=now_ms,
             weights=(request.weights or policy.ranking_weights).normalised(),
             recency_half_life_days=policy.recency_half_life_days,
+            recency_shape=policy.recency_shape,
+            spans=temporal.spans(request.query, request.query_time_ms or now_ms),
+            edge=temporal.edge(request.query),
+            without=request.without,
+            pinned_apart=MAX_PINNED if request.sets_pinned_apart else 0,
         )
         candidates = await self._views.search(view, query)
         return [_Found(view, namespace.is_shared, candidate) for candidate in candidates]
 
     # -- what to show
 
-    async def _read_back(self, best: Sequence[_Found], request: SearchRequest) -> list[Hit]:
+    async def _read_back(self, best: Sequence[_Found], request: SearchRequest, most: int) -> list[Hit]:
         stored = await self._memories(best)
         hits = [
             Hit(memory.memory, found.candidate)
             for found, memory in zip(best, stored, strict=True)
             if memory is not None and self._still_matches(request.filter, memory)
-        ][: request.top_k]
+        ][:most]
         return await self._with_rivals(hits)
 
     async def _memories(self, wanted: Sequence[_Found]) -> list[StoredMemory | None]:
@@ -231,6 +264,28 @@ def _check_dimension(view: LoadedView, dimension: int) -> None:
         record = view.record
         problem = f"has {dimension} dimensions, {record.namespace} ({record.profile}) has {view.dimension}"
         raise InvalidField("vector", problem)
+
+
+def _split(found: Sequence[_Found], request: SearchRequest) -> tuple[list[_Found], list[_Found]]:
+    """Return the pinned memories that are a part of their own, and the rest."""
+    apart = [each for each in found if request.sets_pinned_apart and each.is_pinned]
+    rest = [each for each in found if not (request.sets_pinned_apart and each.is_pinned)]
+    return apart, rest
+
+
+def _within_budget(
+    pinned: Sequence[Hit], hits: Sequence[Hit], max_tokens: int
+) -> tuple[list[Hit], list[Hit]]:
+    """Leave out what does not fit, pinned memories having the first claim; 0 = everything fits."""
+    left = max_tokens or math.inf
+    kept: tuple[list[Hit], list[Hit]] = ([], [])
+    for part, several in zip(kept, (pinned, hits), strict=True):
+        for hit in several:
+            tokens = estimated_tokens(hit.memory.version.text) if max_tokens else 0
+            if tokens <= left:
+                left -= tokens
+                part.append(hit)
+    return kept
 
 
 def _merge(found: Iterable[_Found], limit: int) -> list[_Found]:

@@ -137,7 +137,7 @@ def answering(evidence: Evidence, calibration: Calibration) -> Floats:
 def relevance(fit: Floats, likelihood: float) -> Floats:
     """Return 0 to 1: how near each candidate comes to the best one, times how likely that one answers at all."""
     best = fit.max(initial=0.0)
-    return np.asarray(likelihood * fit / best) if best > 0.0 else np.zeros_like(fit)
+    return np.asarray(likelihood * (fit / best)) if best > 0.0 else np.zeros_like(fit)
 
 
 def decided(

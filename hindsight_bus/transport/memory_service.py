@@ -63,6 +63,7 @@ class MemoryServicer:
             hits=map(queries.encode_hit, answer.hits),
             token=queries.encode_token(answer.positions, caller.tenant),
             dense_skipped=answer.dense_skipped,
+            pinned=map(queries.encode_hit, answer.pinned),
         )
 
     async def GetMemory(self, caller: Caller, request: pb.GetMemoryRequest) -> pb.GetMemoryResponse:

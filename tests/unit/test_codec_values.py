@@ -39,9 +39,9 @@ from hindsight_bus.domain.memory import (
     Version,
 )
 from hindsight_bus.domain.names import Namespace, Pattern, ResourceName
-from hindsight_bus.domain.policy import ConflictPolicy, Policy, PolicyRecord, RankingWeights
+from hindsight_bus.domain.policy import ConflictPolicy, Policy, PolicyRecord, RankingProfile, RankingWeights
 from hindsight_bus.domain.position import Position, Positions
-from hindsight_bus.domain.query import EventFilter, Filter
+from hindsight_bus.domain.query import EventFilter, Filter, SearchChannel
 from hindsight_bus.domain.records import (
     Conflict,
     ConflictSide,
@@ -235,6 +235,9 @@ async def test_every_field_of_a_search_arrives(services: Services) -> None:
             },
             "consistency": {"atLeast": {"tokens": [{"token": TOKEN}]}, "requireVectors": True},
             "weights": {"relevance": 1.0},
+            "queryTime": TIME,
+            "without": ["SEARCH_CHANNEL_DENSE"],
+            "maxTokens": 300,
         },
         service.SearchMemoriesRequest(),
     )
@@ -244,6 +247,8 @@ async def test_every_field_of_a_search_arrives(services: Services) -> None:
     assert (wanted.namespaces, wanted.query, wanted.top_k) == ((FACTS,), "怎么展示?", 7)
     assert (wanted.as_agent, wanted.for_user) == ("support", "zhangsan")
     assert wanted.weights == RankingWeights(1.0, 0.0, 0.0)
+    assert (wanted.query_time_ms, wanted.max_tokens) == (TIME_MS, 300)
+    assert wanted.without == {SearchChannel.DENSE}
     assert dict(wanted.freshness.at_least) == dict(POSITIONS)
     assert (wanted.freshness.require_vectors, wanted.freshness.fully_consistent) == (True, False)
     assert wanted.filter == Filter(
@@ -262,6 +267,21 @@ async def test_every_field_of_a_search_arrives(services: Services) -> None:
         create_before_ms=TIME_MS,
         pinned=False,
     )
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [({}, RankingProfile.SUPPORT.weights), ({"weights": {"recency": 1}}, RankingWeights(0, 1, 0))],
+)
+async def test_a_profile_stands_for_its_weights(
+    services: Services, more: dict[str, Any], expected: RankingWeights
+) -> None:
+    """A search by profile gets the profile's weights, unless it gives weights of its own."""
+    services.app.answers["search"] = SearchAnswer([], POSITIONS)
+    asked = {"namespaces": [str(FACTS)], "query": "x", "profile": "RANKING_PROFILE_SUPPORT"} | more
+    await services.memory.SearchMemories(ParseDict(asked, service.SearchMemoriesRequest()))
+    [wanted] = services.app.arguments
+    assert wanted.weights == expected
 
 
 async def test_a_bare_search_gets_the_defaults(services: Services) -> None:

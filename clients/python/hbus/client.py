@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import TypeVar, Unpack
 
@@ -157,12 +158,15 @@ class Client(TaskCalls):
         for_user: str = "",
         filter: FilterFields | None = None,
         weights: RankingWeights | None = None,
+        query_time: datetime | None = None,
+        max_tokens: int = 0,
         timeout: float | None = None,
         **read: Unpack[ReadFields],
     ) -> SearchMemoriesResponse:
         """Find memories by meaning, words, subject and conditions; best first, at most ``top_k`` (0 = 5).
 
-        Fewer hits, or none, come back where fewer are relevant.
+        Fewer hits, or none, come back where fewer are relevant. Dates in the query count from ``query_time`` (default
+        now); ``max_tokens`` bounds the texts of all that comes back (0 = no limit).
         """
         request = requests.search(
             namespaces,
@@ -173,6 +177,8 @@ class Client(TaskCalls):
             for_user=for_user,
             filter=filter,
             weights=weights,
+            query_time=query_time,
+            max_tokens=max_tokens,
             read=read,
         )
         return self._call(self._memories.SearchMemories, request, timeout)

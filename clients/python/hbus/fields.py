@@ -41,6 +41,8 @@ class MemoryFields(TypedDict, total=False):
     pinned: bool
     event_time: datetime | None
     expire_time: datetime | None
+    conversation: str
+    task: str
 
 
 class WriteFields(MemoryFields, total=False):

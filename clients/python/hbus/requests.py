@@ -150,6 +150,8 @@ def search(
     for_user: str = "",
     filter: FilterFields | None = None,
     weights: RankingWeights | None = None,
+    query_time: datetime | None = None,
+    max_tokens: int = 0,
     read: ReadFields | None = None,
 ) -> SearchMemoriesRequest:
     """Build a search."""
@@ -162,6 +164,8 @@ def search(
         for_user=for_user,
         filter=memory_filter(filter or {}),
         weights=weights,
+        query_time=None if query_time is None else moment(query_time, "query_time"),
+        max_tokens=max_tokens,
         consistency=consistency(read or {}),
     )
 

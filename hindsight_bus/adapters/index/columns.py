@@ -52,6 +52,7 @@ class Columns:
         self._tokens = {name: Postings() for name in _TOKENS}
         self._live: Mask = np.zeros(0, bool)
         self._expiring = 0
+        self._pinned = 0
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """Return a column of numbers, shape (capacity,)."""
@@ -82,7 +83,7 @@ class Columns:
 
     def put(self, slots: Slots, rows: Sequence[Row]) -> None:
         """Write rows' numbers at distinct slots."""
-        self._expiring -= int(np.count_nonzero(self._numbers["expire_ms"][slots]))
+        self._discount(slots)
         written = np.array([_numbers_of(row) for row in rows], dtype=_NUMBERS)
         written["importance"] = ranking.importance(
             written["stated_importance"],
@@ -95,13 +96,18 @@ class Columns:
             column[slots] = written[name]
         self._live[slots] = _one_of(written["state"], LIVE_STATES)
         self._expiring += int(np.count_nonzero(written["expire_ms"]))
+        self._pinned += int(np.count_nonzero(written["pinned"]))
 
     def clear(self, slots: Slots) -> None:
         """Free slots."""
-        self._expiring -= int(np.count_nonzero(self._numbers["expire_ms"][slots]))
+        self._discount(slots)
         for column in self._numbers.values():
             column[slots] = 0
         self._live[slots] = False
+
+    def _discount(self, slots: Slots) -> None:
+        self._expiring -= int(np.count_nonzero(self._numbers["expire_ms"][slots]))
+        self._pinned -= int(np.count_nonzero(self._numbers["pinned"][slots]))
 
     def add_tokens(self, slot: int, row: Row) -> None:
         """Enter what a row is filtered by as words."""
@@ -117,6 +123,11 @@ class Columns:
     def is_expiring(self) -> bool:
         """Tell whether any row has an expire time, so that matches depend on the time of asking."""
         return self._expiring > 0
+
+    @property
+    def has_pinned(self) -> bool:
+        """Tell whether any row is pinned."""
+        return self._pinned > 0
 
     @property
     def live(self) -> Mask:

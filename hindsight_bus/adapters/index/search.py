@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,16 +25,22 @@ _SPARE = 8
 
 def search(held: Indexes, queries: Sequence[ViewQuery]) -> list[list[Candidate]]:
     """Answer queries, best first; those that share a filter and have vectors share one dense scan."""
-    groups: dict[tuple[Filter, int], list[int]] = {}
+    groups: dict[tuple[Filter, int, bool], list[int]] = {}
     for number, query in enumerate(queries):
         now_ms = query.now_ms if held.columns.is_expiring else 0
-        groups.setdefault((query.filter, now_ms), []).append(number)
+        apart = query.pinned_apart > 0 and held.columns.has_pinned
+        groups.setdefault((query.filter, now_ms, apart), []).append(number)
     answers: list[list[Candidate]] = [[] for _ in queries]
-    for (wanted, now_ms), members in groups.items():
+    for (wanted, now_ms, apart), members in groups.items():
         mask = held.columns.matching(wanted, now_ms, len(held.rows))
-        near = _nearest(held, [queries[number] for number in members], mask)
+        pinned = mask & held.columns["pinned"][: len(mask)] if apart else np.zeros(0, bool)
+        rest = mask & ~pinned if apart else mask
+        near = _nearest(held, [queries[number] for number in members], rest)
         for number, neighbours in zip(members, near, strict=True):
-            answers[number] = _answer(held, queries[number], mask, neighbours)
+            answers[number] = _answer(held, queries[number], rest, neighbours)
+            answers[number] += _listed(
+                held, queries[number], np.flatnonzero(pinned), queries[number].pinned_apart
+            )
     return answers
 
 
@@ -68,8 +75,8 @@ def _nearest(held: Indexes, queries: Sequence[ViewQuery], mask: Mask) -> list[Sl
 
 
 def _answer(held: Indexes, query: ViewQuery, mask: Mask, neighbours: Slots) -> list[Candidate]:
-    if query.vector is None and not query.text.strip():
-        return _listed(held, query, np.flatnonzero(mask))
+    if query.vector is None and not query.text:
+        return _listed(held, query, np.flatnonzero(mask), query.top_k)
     found = channels.gather(held, query, mask, neighbours)
     if not len(found.slots):
         return []
@@ -82,10 +89,12 @@ def _answer(held: Indexes, query: ViewQuery, mask: Mask, neighbours: Slots) -> l
     return _ranked(held, query, found.only(kept), relevance[kept])
 
 
-def _listed(held: Indexes, query: ViewQuery, slots: Slots) -> list[Candidate]:
+def _listed(held: Indexes, query: ViewQuery, slots: Slots, most: int) -> list[Candidate]:
+    """Return at most ``most`` of ``slots``, ordered by recency and importance alone."""
     score = ranking.combine(np.zeros(len(slots)), *_factors(held, query, slots), query.weights)
-    best = slots[held.best(slots, score, query.top_k)]
-    return _ranked(held, query, channels.nothing_known(best), np.zeros(len(best)), collapse=False)
+    best = slots[held.best(slots, score, most)]
+    every = replace(query, top_k=most)
+    return _ranked(held, every, channels.nothing_known(best), np.zeros(len(best)), collapse=False)
 
 
 def _factors(held: Indexes, query: ViewQuery, slots: Slots) -> tuple[ranking.Floats, ranking.Floats]:

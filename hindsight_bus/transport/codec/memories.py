@@ -22,6 +22,7 @@ from hindsight_bus.transport.codec import fields
 
 MAX_TEXT_BYTES = 8 * 1024
 _MAX_ATTRIBUTES_BYTES = 16 * 1024
+_MAX_PLACE_CHARS = 128
 _MAX_DIMENSION = 16_384
 _MAX_SUPERSEDES = 64
 _LANGUAGE = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*")
@@ -60,7 +61,17 @@ def decode_write(request: service_pb.WriteMemoryRequest, tenant: str) -> WriteDr
         channel=channel_of(request.channel),
         source=source_of(request.source),
         payload=fields.payload_of(request) if request.request_id else "",
+        conversation=_conversation(memory),
+        task=_task(memory),
     )
+
+
+def _conversation(memory: pb.Memory) -> str:
+    return fields.line(memory.conversation, "memory.conversation", _MAX_PLACE_CHARS)
+
+
+def _task(memory: pb.Memory) -> str:
+    return fields.line(memory.task, "memory.task", _MAX_PLACE_CHARS)
 
 
 def channel_of(number: int) -> Channel:
@@ -208,6 +219,8 @@ _UPDATABLE: Mapping[str, tuple[str, Callable[[pb.Memory], object]]] = {
     "pinned": ("pinned", lambda memory: memory.pinned),
     "event_time": ("event_time_ms", _event_time_ms),
     "expire_time": ("expire_time_ms", _expire_time_ms),
+    "conversation": ("conversation", _conversation),
+    "task": ("task", _task),
 }
 
 
@@ -258,6 +271,8 @@ def encode_memory(memory: Memory) -> pb.Memory:
         subject_derived=version.subject_derived,
         revision=memory.revision,
         vector_pending=memory.vector_pending,
+        conversation=version.conversation,
+        task=version.task,
         claims=[_encode_claim(claim) for claim in reversed(head.claims)],
     )
     _encode_rare(encoded, memory, namespace)

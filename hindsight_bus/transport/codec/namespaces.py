@@ -9,7 +9,7 @@ from hbus.v1.namespace_service_pb2 import UpdatePolicyRequest
 from hindsight_bus.app.namespaces import Stats, policy_etag
 from hindsight_bus.domain.errors import InvalidField
 from hindsight_bus.domain.names import Namespace
-from hindsight_bus.domain.policy import ConflictPolicy, Policy, PolicyRecord, RankingWeights
+from hindsight_bus.domain.policy import ConflictPolicy, Policy, PolicyRecord, RankingWeights, RecencyShape
 from hindsight_bus.domain.profiles import is_profile
 from hindsight_bus.domain.records import NamespaceRecord
 from hindsight_bus.ports import Stored
@@ -18,6 +18,7 @@ from hindsight_bus.transport.codec.memories import timestamp
 from hindsight_bus.transport.codec.queries import decode_weights
 
 _MAX_DAYS = 36_500.0
+_ENUMS = frozenset({"conflict_policy", "recency_shape"})
 
 
 def decode_policy_changes(request: UpdatePolicyRequest) -> dict[str, object | None]:
@@ -28,7 +29,7 @@ def decode_policy_changes(request: UpdatePolicyRequest) -> dict[str, object | No
 
 
 def _is_set(policy: pb.Policy, path: str) -> bool:
-    return bool(policy.conflict_policy) if path == "conflict_policy" else policy.HasField(path)
+    return bool(getattr(policy, path)) if path in _ENUMS else policy.HasField(path)
 
 
 def _profile(policy: pb.Policy) -> str:
@@ -61,6 +62,7 @@ _SETTABLE: Mapping[str, Callable[[pb.Policy], object]] = {
     "ranking_weights": lambda p: decode_weights(p.ranking_weights, "policy.ranking_weights"),
     "recency_half_life_days": lambda p: _days(p.recency_half_life_days, "policy.recency_half_life_days"),
     "purge_after_days": _purge_after,
+    "recency_shape": lambda p: fields.member(p.recency_shape, RecencyShape, "policy.recency_shape"),
 }
 
 
@@ -77,6 +79,7 @@ def encode_policy(policy: Policy | PolicyRecord, pattern: str) -> pb.Policy:
         ranking_weights=_encode_weights(policy.ranking_weights) if policy.ranking_weights else None,
         recency_half_life_days=policy.recency_half_life_days,
         purge_after_days=policy.purge_after_days,
+        recency_shape=fields.number(policy.recency_shape) if policy.recency_shape else None,
     )
 
 

@@ -11,14 +11,15 @@ from hindsight_bus.app.freshness import Freshness
 from hindsight_bus.app.search import DEFAULT_TOP_K, Hit, SearchRequest
 from hindsight_bus.domain.errors import InvalidField
 from hindsight_bus.domain.memory import MemoryState, MemoryType
-from hindsight_bus.domain.policy import RankingWeights
+from hindsight_bus.domain.policy import RankingProfile, RankingWeights
 from hindsight_bus.domain.position import MAX_TOKENS, Positions
-from hindsight_bus.domain.query import LIVE_STATES, Filter
+from hindsight_bus.domain.query import LIVE_STATES, Filter, SearchChannel
 from hindsight_bus.transport.codec import fields
 from hindsight_bus.transport.codec.memories import encode_memory, vector_of
 
 _MAX_TOP_K = 100
 _MAX_QUERY_CHARS = 2048
+_MAX_TOKENS = 1_000_000
 _MAX_FILTER_ENTRIES = 64
 _MAX_TOKEN_CHARS = 4096
 
@@ -31,15 +32,32 @@ def decode_search(request: SearchMemoriesRequest, tenant: str) -> SearchRequest:
         raise InvalidField("query", "is required unless a vector or a filter is given")
     return SearchRequest(
         namespaces=fields.namespaces(request.namespaces, tenant),
-        query=fields.remark(request.query, "query", _MAX_QUERY_CHARS).strip(),
+        query=_question(request.query),
         top_k=fields.whole(request.top_k, "top_k", 0, _MAX_TOP_K) or DEFAULT_TOP_K,
         vector=vector_of(request.vector, "vector"),
         as_agent=fields.optional_part(request.as_agent, "as_agent"),
         for_user=fields.optional_part(request.for_user, "for_user"),
         filter=decode_filter(request.filter),
         freshness=decode_freshness(request.consistency, tenant),
-        weights=decode_weights(request.weights, "weights") if request.HasField("weights") else None,
+        weights=_weights(request),
+        query_time_ms=fields.time_ms(request.query_time, "query_time")
+        if request.HasField("query_time")
+        else 0,
+        without=fields.members(request.without, SearchChannel, "without"),
+        max_tokens=fields.whole(request.max_tokens, "max_tokens", 0, _MAX_TOKENS),
     )
+
+
+def _question(text: str) -> str:
+    """Return the query; one of white space alone is a question that says nothing, not the lack of one."""
+    question = fields.remark(text, "query", _MAX_QUERY_CHARS)
+    return question.strip() or question[:1]
+
+
+def _weights(request: SearchMemoriesRequest) -> RankingWeights | None:
+    if request.HasField("weights"):
+        return decode_weights(request.weights, "weights")
+    return fields.member(request.profile, RankingProfile, "profile").weights if request.profile else None
 
 
 def decode_filter(message: memory_pb2.MemoryFilter) -> Filter:
@@ -126,6 +144,8 @@ def encode_hit(hit: Hit) -> SearchHit:
             dense=found.dense,
             lexical=found.lexical,
             subject=found.subject,
+            temporal=found.temporal,
+            neighbours=found.neighbours,
         ),
         rivals=map(encode_memory, hit.rivals),
     )

@@ -100,7 +100,7 @@ class Claim(_message.Message):
     def __init__(self, speaker: _Optional[str] = ..., agent: _Optional[str] = ..., channel: _Optional[_Union[Channel, str]] = ..., confidence: _Optional[float] = ..., event_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., source: _Optional[str] = ..., version: _Optional[int] = ..., sequence: _Optional[int] = ...) -> None: ...
 
 class Memory(_message.Message):
-    __slots__ = ("name", "type", "text", "subject", "value", "cardinality", "aliases", "tags", "attributes", "about", "language", "attachments", "vector", "confidence", "effective_confidence", "importance", "explicit", "pinned", "claims", "event_time", "create_time", "update_time", "expire_time", "state", "version", "supersedes", "superseded_by", "conflict", "etag", "subject_derived", "revision", "vector_pending")
+    __slots__ = ("name", "type", "text", "subject", "value", "cardinality", "aliases", "tags", "attributes", "about", "language", "attachments", "vector", "confidence", "effective_confidence", "importance", "explicit", "pinned", "claims", "event_time", "create_time", "update_time", "expire_time", "state", "version", "supersedes", "superseded_by", "conflict", "etag", "subject_derived", "revision", "vector_pending", "conversation", "task")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
@@ -133,6 +133,8 @@ class Memory(_message.Message):
     SUBJECT_DERIVED_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     VECTOR_PENDING_FIELD_NUMBER: _ClassVar[int]
+    CONVERSATION_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
     name: str
     type: MemoryType
     text: str
@@ -165,7 +167,9 @@ class Memory(_message.Message):
     subject_derived: bool
     revision: int
     vector_pending: bool
-    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[MemoryType, str]] = ..., text: _Optional[str] = ..., subject: _Optional[str] = ..., value: _Optional[str] = ..., cardinality: _Optional[_Union[Cardinality, str]] = ..., aliases: _Optional[_Iterable[str]] = ..., tags: _Optional[_Iterable[str]] = ..., attributes: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., about: _Optional[str] = ..., language: _Optional[str] = ..., attachments: _Optional[_Iterable[_Union[Attachment, _Mapping]]] = ..., vector: _Optional[_Iterable[float]] = ..., confidence: _Optional[float] = ..., effective_confidence: _Optional[float] = ..., importance: _Optional[float] = ..., explicit: _Optional[bool] = ..., pinned: _Optional[bool] = ..., claims: _Optional[_Iterable[_Union[Claim, _Mapping]]] = ..., event_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., state: _Optional[_Union[MemoryState, str]] = ..., version: _Optional[int] = ..., supersedes: _Optional[_Iterable[str]] = ..., superseded_by: _Optional[str] = ..., conflict: _Optional[str] = ..., etag: _Optional[str] = ..., subject_derived: _Optional[bool] = ..., revision: _Optional[int] = ..., vector_pending: _Optional[bool] = ...) -> None: ...
+    conversation: str
+    task: str
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[MemoryType, str]] = ..., text: _Optional[str] = ..., subject: _Optional[str] = ..., value: _Optional[str] = ..., cardinality: _Optional[_Union[Cardinality, str]] = ..., aliases: _Optional[_Iterable[str]] = ..., tags: _Optional[_Iterable[str]] = ..., attributes: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., about: _Optional[str] = ..., language: _Optional[str] = ..., attachments: _Optional[_Iterable[_Union[Attachment, _Mapping]]] = ..., vector: _Optional[_Iterable[float]] = ..., confidence: _Optional[float] = ..., effective_confidence: _Optional[float] = ..., importance: _Optional[float] = ..., explicit: _Optional[bool] = ..., pinned: _Optional[bool] = ..., claims: _Optional[_Iterable[_Union[Claim, _Mapping]]] = ..., event_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., state: _Optional[_Union[MemoryState, str]] = ..., version: _Optional[int] = ..., supersedes: _Optional[_Iterable[str]] = ..., superseded_by: _Optional[str] = ..., conflict: _Optional[str] = ..., etag: _Optional[str] = ..., subject_derived: _Optional[bool] = ..., revision: _Optional[int] = ..., vector_pending: _Optional[bool] = ..., conversation: _Optional[str] = ..., task: _Optional[str] = ...) -> None: ...
 
 class Transition(_message.Message):
     __slots__ = ("kind", "state_before", "state_after", "time", "revision", "agent", "reason")

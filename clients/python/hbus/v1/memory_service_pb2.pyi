@@ -1,4 +1,7 @@
+import datetime
+
 from google.protobuf import field_mask_pb2 as _field_mask_pb2
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from hbus.v1 import common_pb2 as _common_pb2
 from hbus.v1 import conflict_pb2 as _conflict_pb2
 from hbus.v1 import memory_pb2 as _memory_pb2
@@ -23,6 +26,15 @@ class Decision(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     DECISION_REJECTED_TOO_LONG: _ClassVar[Decision]
     DECISION_QUARANTINED: _ClassVar[Decision]
     DECISION_UPDATED: _ClassVar[Decision]
+
+class SearchChannel(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    SEARCH_CHANNEL_UNSPECIFIED: _ClassVar[SearchChannel]
+    SEARCH_CHANNEL_DENSE: _ClassVar[SearchChannel]
+    SEARCH_CHANNEL_LEXICAL: _ClassVar[SearchChannel]
+    SEARCH_CHANNEL_TEMPORAL: _ClassVar[SearchChannel]
+    SEARCH_CHANNEL_SUBJECT: _ClassVar[SearchChannel]
+    SEARCH_CHANNEL_NEIGHBOURS: _ClassVar[SearchChannel]
 DECISION_UNSPECIFIED: Decision
 DECISION_STORED: Decision
 DECISION_CORROBORATED: Decision
@@ -32,6 +44,12 @@ DECISION_REJECTED_TRIVIAL: Decision
 DECISION_REJECTED_TOO_LONG: Decision
 DECISION_QUARANTINED: Decision
 DECISION_UPDATED: Decision
+SEARCH_CHANNEL_UNSPECIFIED: SearchChannel
+SEARCH_CHANNEL_DENSE: SearchChannel
+SEARCH_CHANNEL_LEXICAL: SearchChannel
+SEARCH_CHANNEL_TEMPORAL: SearchChannel
+SEARCH_CHANNEL_SUBJECT: SearchChannel
+SEARCH_CHANNEL_NEIGHBOURS: SearchChannel
 
 class WriteMemoryRequest(_message.Message):
     __slots__ = ("namespace", "memory", "request_id", "channel", "source")
@@ -86,7 +104,7 @@ class BatchWriteMemoriesResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[WriteResult, _Mapping]]] = ..., token: _Optional[_Union[_common_pb2.ConsistencyToken, _Mapping]] = ...) -> None: ...
 
 class SearchMemoriesRequest(_message.Message):
-    __slots__ = ("namespaces", "query", "top_k", "vector", "as_agent", "for_user", "filter", "consistency", "weights")
+    __slots__ = ("namespaces", "query", "top_k", "vector", "as_agent", "for_user", "filter", "consistency", "weights", "query_time", "profile", "without", "max_tokens")
     NAMESPACES_FIELD_NUMBER: _ClassVar[int]
     QUERY_FIELD_NUMBER: _ClassVar[int]
     TOP_K_FIELD_NUMBER: _ClassVar[int]
@@ -96,6 +114,10 @@ class SearchMemoriesRequest(_message.Message):
     FILTER_FIELD_NUMBER: _ClassVar[int]
     CONSISTENCY_FIELD_NUMBER: _ClassVar[int]
     WEIGHTS_FIELD_NUMBER: _ClassVar[int]
+    QUERY_TIME_FIELD_NUMBER: _ClassVar[int]
+    PROFILE_FIELD_NUMBER: _ClassVar[int]
+    WITHOUT_FIELD_NUMBER: _ClassVar[int]
+    MAX_TOKENS_FIELD_NUMBER: _ClassVar[int]
     namespaces: _containers.RepeatedScalarFieldContainer[str]
     query: str
     top_k: int
@@ -105,23 +127,31 @@ class SearchMemoriesRequest(_message.Message):
     filter: _memory_pb2.MemoryFilter
     consistency: _common_pb2.Consistency
     weights: _namespace_pb2.RankingWeights
-    def __init__(self, namespaces: _Optional[_Iterable[str]] = ..., query: _Optional[str] = ..., top_k: _Optional[int] = ..., vector: _Optional[_Iterable[float]] = ..., as_agent: _Optional[str] = ..., for_user: _Optional[str] = ..., filter: _Optional[_Union[_memory_pb2.MemoryFilter, _Mapping]] = ..., consistency: _Optional[_Union[_common_pb2.Consistency, _Mapping]] = ..., weights: _Optional[_Union[_namespace_pb2.RankingWeights, _Mapping]] = ...) -> None: ...
+    query_time: _timestamp_pb2.Timestamp
+    profile: _namespace_pb2.RankingProfile
+    without: _containers.RepeatedScalarFieldContainer[SearchChannel]
+    max_tokens: int
+    def __init__(self, namespaces: _Optional[_Iterable[str]] = ..., query: _Optional[str] = ..., top_k: _Optional[int] = ..., vector: _Optional[_Iterable[float]] = ..., as_agent: _Optional[str] = ..., for_user: _Optional[str] = ..., filter: _Optional[_Union[_memory_pb2.MemoryFilter, _Mapping]] = ..., consistency: _Optional[_Union[_common_pb2.Consistency, _Mapping]] = ..., weights: _Optional[_Union[_namespace_pb2.RankingWeights, _Mapping]] = ..., query_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., profile: _Optional[_Union[_namespace_pb2.RankingProfile, str]] = ..., without: _Optional[_Iterable[_Union[SearchChannel, str]]] = ..., max_tokens: _Optional[int] = ...) -> None: ...
 
 class ScoreParts(_message.Message):
-    __slots__ = ("relevance", "recency", "importance", "dense", "lexical", "subject")
+    __slots__ = ("relevance", "recency", "importance", "dense", "lexical", "subject", "temporal", "neighbours")
     RELEVANCE_FIELD_NUMBER: _ClassVar[int]
     RECENCY_FIELD_NUMBER: _ClassVar[int]
     IMPORTANCE_FIELD_NUMBER: _ClassVar[int]
     DENSE_FIELD_NUMBER: _ClassVar[int]
     LEXICAL_FIELD_NUMBER: _ClassVar[int]
     SUBJECT_FIELD_NUMBER: _ClassVar[int]
+    TEMPORAL_FIELD_NUMBER: _ClassVar[int]
+    NEIGHBOURS_FIELD_NUMBER: _ClassVar[int]
     relevance: float
     recency: float
     importance: float
     dense: float
     lexical: float
     subject: float
-    def __init__(self, relevance: _Optional[float] = ..., recency: _Optional[float] = ..., importance: _Optional[float] = ..., dense: _Optional[float] = ..., lexical: _Optional[float] = ..., subject: _Optional[float] = ...) -> None: ...
+    temporal: float
+    neighbours: float
+    def __init__(self, relevance: _Optional[float] = ..., recency: _Optional[float] = ..., importance: _Optional[float] = ..., dense: _Optional[float] = ..., lexical: _Optional[float] = ..., subject: _Optional[float] = ..., temporal: _Optional[float] = ..., neighbours: _Optional[float] = ...) -> None: ...
 
 class SearchHit(_message.Message):
     __slots__ = ("memory", "score", "parts", "rivals")
@@ -136,14 +166,16 @@ class SearchHit(_message.Message):
     def __init__(self, memory: _Optional[_Union[_memory_pb2.Memory, _Mapping]] = ..., score: _Optional[float] = ..., parts: _Optional[_Union[ScoreParts, _Mapping]] = ..., rivals: _Optional[_Iterable[_Union[_memory_pb2.Memory, _Mapping]]] = ...) -> None: ...
 
 class SearchMemoriesResponse(_message.Message):
-    __slots__ = ("hits", "token", "dense_skipped")
+    __slots__ = ("hits", "token", "dense_skipped", "pinned")
     HITS_FIELD_NUMBER: _ClassVar[int]
     TOKEN_FIELD_NUMBER: _ClassVar[int]
     DENSE_SKIPPED_FIELD_NUMBER: _ClassVar[int]
+    PINNED_FIELD_NUMBER: _ClassVar[int]
     hits: _containers.RepeatedCompositeFieldContainer[SearchHit]
     token: _common_pb2.ConsistencyToken
     dense_skipped: bool
-    def __init__(self, hits: _Optional[_Iterable[_Union[SearchHit, _Mapping]]] = ..., token: _Optional[_Union[_common_pb2.ConsistencyToken, _Mapping]] = ..., dense_skipped: _Optional[bool] = ...) -> None: ...
+    pinned: _containers.RepeatedCompositeFieldContainer[SearchHit]
+    def __init__(self, hits: _Optional[_Iterable[_Union[SearchHit, _Mapping]]] = ..., token: _Optional[_Union[_common_pb2.ConsistencyToken, _Mapping]] = ..., dense_skipped: _Optional[bool] = ..., pinned: _Optional[_Iterable[_Union[SearchHit, _Mapping]]] = ...) -> None: ...
 
 class GetMemoryRequest(_message.Message):
     __slots__ = ("name", "version", "consistency")

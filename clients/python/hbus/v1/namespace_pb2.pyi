@@ -16,10 +16,30 @@ class ConflictPolicy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CONFLICT_POLICY_CONFIDENCE: _ClassVar[ConflictPolicy]
     CONFLICT_POLICY_LATEST: _ClassVar[ConflictPolicy]
     CONFLICT_POLICY_MANUAL: _ClassVar[ConflictPolicy]
+
+class RecencyShape(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    RECENCY_SHAPE_UNSPECIFIED: _ClassVar[RecencyShape]
+    RECENCY_SHAPE_EXPONENTIAL: _ClassVar[RecencyShape]
+    RECENCY_SHAPE_LINEAR: _ClassVar[RecencyShape]
+
+class RankingProfile(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    RANKING_PROFILE_UNSPECIFIED: _ClassVar[RankingProfile]
+    RANKING_PROFILE_SUPPORT: _ClassVar[RankingProfile]
+    RANKING_PROFILE_KNOWLEDGE: _ClassVar[RankingProfile]
+    RANKING_PROFILE_ASSISTANT: _ClassVar[RankingProfile]
 CONFLICT_POLICY_UNSPECIFIED: ConflictPolicy
 CONFLICT_POLICY_CONFIDENCE: ConflictPolicy
 CONFLICT_POLICY_LATEST: ConflictPolicy
 CONFLICT_POLICY_MANUAL: ConflictPolicy
+RECENCY_SHAPE_UNSPECIFIED: RecencyShape
+RECENCY_SHAPE_EXPONENTIAL: RecencyShape
+RECENCY_SHAPE_LINEAR: RecencyShape
+RANKING_PROFILE_UNSPECIFIED: RankingProfile
+RANKING_PROFILE_SUPPORT: RankingProfile
+RANKING_PROFILE_KNOWLEDGE: RankingProfile
+RANKING_PROFILE_ASSISTANT: RankingProfile
 
 class RankingWeights(_message.Message):
     __slots__ = ("relevance", "recency", "importance")
@@ -32,7 +52,7 @@ class RankingWeights(_message.Message):
     def __init__(self, relevance: _Optional[float] = ..., recency: _Optional[float] = ..., importance: _Optional[float] = ...) -> None: ...
 
 class Policy(_message.Message):
-    __slots__ = ("pattern", "embedding_profile", "conflict_policy", "conflict_margin", "belief_half_life_days", "max_text_chars", "daily_quota", "ranking_weights", "recency_half_life_days", "purge_after_days", "revision", "etag")
+    __slots__ = ("pattern", "embedding_profile", "conflict_policy", "conflict_margin", "belief_half_life_days", "max_text_chars", "daily_quota", "ranking_weights", "recency_half_life_days", "purge_after_days", "revision", "etag", "recency_shape")
     PATTERN_FIELD_NUMBER: _ClassVar[int]
     EMBEDDING_PROFILE_FIELD_NUMBER: _ClassVar[int]
     CONFLICT_POLICY_FIELD_NUMBER: _ClassVar[int]
@@ -45,6 +65,7 @@ class Policy(_message.Message):
     PURGE_AFTER_DAYS_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     ETAG_FIELD_NUMBER: _ClassVar[int]
+    RECENCY_SHAPE_FIELD_NUMBER: _ClassVar[int]
     pattern: str
     embedding_profile: str
     conflict_policy: ConflictPolicy
@@ -57,7 +78,8 @@ class Policy(_message.Message):
     purge_after_days: float
     revision: int
     etag: str
-    def __init__(self, pattern: _Optional[str] = ..., embedding_profile: _Optional[str] = ..., conflict_policy: _Optional[_Union[ConflictPolicy, str]] = ..., conflict_margin: _Optional[float] = ..., belief_half_life_days: _Optional[float] = ..., max_text_chars: _Optional[int] = ..., daily_quota: _Optional[int] = ..., ranking_weights: _Optional[_Union[RankingWeights, _Mapping]] = ..., recency_half_life_days: _Optional[float] = ..., purge_after_days: _Optional[float] = ..., revision: _Optional[int] = ..., etag: _Optional[str] = ...) -> None: ...
+    recency_shape: RecencyShape
+    def __init__(self, pattern: _Optional[str] = ..., embedding_profile: _Optional[str] = ..., conflict_policy: _Optional[_Union[ConflictPolicy, str]] = ..., conflict_margin: _Optional[float] = ..., belief_half_life_days: _Optional[float] = ..., max_text_chars: _Optional[int] = ..., daily_quota: _Optional[int] = ..., ranking_weights: _Optional[_Union[RankingWeights, _Mapping]] = ..., recency_half_life_days: _Optional[float] = ..., purge_after_days: _Optional[float] = ..., revision: _Optional[int] = ..., etag: _Optional[str] = ..., recency_shape: _Optional[_Union[RecencyShape, str]] = ...) -> None: ...
 
 class Namespace(_message.Message):
     __slots__ = ("name", "embedding_profile", "dimension", "create_time", "partition")
