@@ -109,9 +109,11 @@ _REPORTS_FAILURE = re.compile(
     r"|\b[A-Z][A-Za-z]*(?:Error|Exception)\b"
     r"|\"(?:error|errors|exception)\"\s*:(?!\s*(?:null|\"\"|\[\s*\]|false|\{\s*\}|0\b))"
     r"|\"(?:success|ok)\"\s*:\s*false"
+    r"|\"(?:code|errcode|errno)\"\s*:\s*\"?(?!0\b|2\d\d\b)\d+"
     r"|\b(?i:HTTP|status|code)[/\d.\s:=\"_a-z]{0,16}\b[45]\d\d\b"
     r"|\bexit(?:ed)?(?:\s+with)?(?:\s+(?:code|status))?[\s:=]+[1-9]"
-    r"|\b(?i:failed to|unable to|could not|permission denied|access denied|timed out|connection refused)\b"
+    r"|\b(?i:failed to|unable to|could not|went wrong|try again later)\b"
+    r"|\b(?i:permission denied|access denied|timed out|connection refused)\b"
     r"|^[\s\[(*#>!-]*(?:错误|失败|异常|报错)"
     r"|[\u4e00-\u9fff](?:失败|出错|报错|超时|异常)|错误码|拒绝访问|权限不足",
     re.MULTILINE,

@@ -14,8 +14,9 @@ from hindsight_bus.domain.tasks import Ranges, Step, StepKind, TaskOutcome
 from hindsight_bus.domain.tokens import estimated_tokens
 
 LONG_TOKENS = 4_000
-"""Trajectories above it are trimmed to ``KEPT_SHARE``."""
+"""Trajectories above it are trimmed to ``KEPT_SHARE``, and to ``MAX_KEPT_TOKENS``, so that a model can read them."""
 KEPT_SHARE = 0.4
+MAX_KEPT_TOKENS = 32_000
 _SPACE = re.compile(r"\s+")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
 
@@ -64,14 +65,14 @@ _TIGHTER = (
 
 
 def trim(trajectory: Trajectory) -> Trimmed:
-    """Return what decides; above 4,000 tokens at most 40 % of them are left. O(size).
+    """Return what decides; above 4,000 tokens at most 40 % of them are left, and 32,000. O(size).
 
     Tokens are those of ``told``, goal included. The goal and the outcome are always kept, so of a goal that fills the
     budget by itself nothing can be saved.
     """
     goal = estimated_tokens(trajectory.goal)
     before = goal + sum(estimated_tokens(told(step)) for step in trajectory.steps)
-    budget = int(before * KEPT_SHARE) if before > LONG_TOKENS else before
+    budget = min(int(before * KEPT_SHARE), MAX_KEPT_TOKENS) if before > LONG_TOKENS else before
     kept: list[Step] = []
     sizes: list[int] = []
     for limits in _TIGHTER:

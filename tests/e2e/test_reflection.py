@@ -61,7 +61,7 @@ async def test_the_next_agent_starts_with_the_lesson_and_succeeds_by_it(connect:
             [
                 steps.thought(1, "The order first"),
                 steps.tool_call(2, "get_order", {"id": 1001}, error="401 token expired", seconds=0.2),
-                steps.feedback(4, "你没有解决我的问题", rating="bad"),
+                steps.thought(4, "I cannot go on"),
             ],
         )
         assert [(gap.first, gap.last) for gap in recorded.missing] == [(3, 3)]

@@ -82,7 +82,7 @@ def test_the_failing_step_is_named() -> None:
     """The first lesson of at least 90 % of the failures cites a step that is to blame."""
     failures = [each for each in EXAMPLES if each.trajectory.outcome is TaskOutcome.FAILURE]
     missed = [each.trajectory.goal for each in failures if not names_the_failing_step(each)]
-    assert len(failures) == 10
+    assert len(failures) == 20
     assert len(missed) <= 0.1 * len(failures), missed
 
 
@@ -223,6 +223,8 @@ def test_failures_are_told_apart_by_what_there_is_to_do(report: str, expected: E
         '{"success": true}',
         "已完成",
         "order 401 shipped",
+        '{"code": 0, "data": []}',
+        '{"code": 200}',
     ],
 )
 def test_a_result_that_only_mentions_errors_is_no_failure(result: str) -> None:
@@ -239,6 +241,8 @@ def test_a_result_that_only_mentions_errors_is_no_failure(result: str) -> None:
         "exit code 1",
         "HTTP/1.1 502",
         "支付失败",
+        '{"code": 40301, "msg": "需要审批"}',
+        "Sorry, something went wrong",
         "KeyError",
     ],
 )

@@ -18,8 +18,7 @@ from hbus.v1.task_pb2 import ReflectionState, Step, TaskOutcome
 from hbus.values import OutcomeName, TaskRef, name_of, number
 
 MAX_STEPS = 500
-POLL_S = 0.05
-"""Seconds between two looks at a reflection that is waited for."""
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
 
 
 def start_task(
@@ -63,6 +62,14 @@ def finish_task(
 def list_tasks(user: str, agent: str, page_size: int) -> ListTasksRequest:
     """Build the first page of a listing."""
     return ListTasksRequest(user=user, agent=agent, page_size=page_size)
+
+
+def pauses() -> Iterator[float]:
+    """Yield seconds between two looks at a reflection that is waited for: longer and longer ones."""
+    pause = _FIRST_PAUSE_S
+    while True:
+        yield pause
+        pause = min(1.5 * pause, _LONGEST_PAUSE_S)
 
 
 def has_ended(answer: GetReflectionResponse) -> bool:

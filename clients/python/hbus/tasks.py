@@ -100,11 +100,13 @@ class TaskCalls(ABC):
     ) -> GetReflectionResponse:
         """Tell how far the reflection on a task is, waiting at most ``wait`` seconds for its end."""
         request, patience = GetReflectionRequest(task=name_of(task)), time.monotonic() + wait
-        while True:
-            answer: GetReflectionResponse = self._call(self._reflections.GetReflection, request, timeout)
-            if task_requests.has_ended(answer) or time.monotonic() >= patience:
-                return answer
-            time.sleep(task_requests.POLL_S)
+        answer: GetReflectionResponse = self._call(self._reflections.GetReflection, request, timeout)
+        for pause in task_requests.pauses():
+            if task_requests.has_ended(answer) or time.monotonic() + pause > patience:
+                break
+            time.sleep(pause)
+            answer = self._call(self._reflections.GetReflection, request, timeout)
+        return answer
 
     @abstractmethod
     def _call(self, method: Any, request: Any, timeout: float | None) -> Any: ...

@@ -102,13 +102,13 @@ class TaskCalls(ABC):
     ) -> GetReflectionResponse:
         """Tell how far the reflection on a task is, waiting at most ``wait`` seconds for its end."""
         request, patience = GetReflectionRequest(task=name_of(task)), asyncio.get_running_loop().time() + wait
-        while True:
-            answer: GetReflectionResponse = await self._call(
-                self._reflections.GetReflection, request, timeout
-            )
-            if task_requests.has_ended(answer) or asyncio.get_running_loop().time() >= patience:
-                return answer
-            await asyncio.sleep(task_requests.POLL_S)
+        answer: GetReflectionResponse = await self._call(self._reflections.GetReflection, request, timeout)
+        for pause in task_requests.pauses():
+            if task_requests.has_ended(answer) or asyncio.get_running_loop().time() + pause > patience:
+                break
+            await asyncio.sleep(pause)
+            answer = await self._call(self._reflections.GetReflection, request, timeout)
+        return answer
 
     @abstractmethod
     async def _call(self, method: Any, request: Any, timeout: float | None) -> Any: ...
