@@ -20,6 +20,10 @@ _ALIASES: Mapping[str, tuple[str, ...]] = {
     "query": ("q", "question", "search_query", "search", "text"),
     "memory": ("name", "id", "memory_id", "memory_name", "uri"),
     "id": ("memory", "name", "uri"),
+    "task": ("task_id", "task_name", "name", "id"),
+    "goal": ("task", "description", "text"),
+    "steps": ("step", "events"),
+    "outcome": ("result", "status"),
     "limit": ("top_k", "k", "count", "max_results", "page_size", "n"),
     "type": ("memory_type", "kind"),
     "types": ("type", "memory_types", "memory_type"),
@@ -53,13 +57,14 @@ def _several(value: Any) -> Any:
     return [part.strip() for part in value.split(",") if part.strip()]
 
 
-def _lowered(value: Any) -> Any:
+def lowered(value: Any) -> Any:
+    """Return a choice as it is written here."""
     return value.strip().lower() if isinstance(value, str) else value
 
 
 def _all_lowered(value: Any) -> Any:
     several = _several(value)
-    return [_lowered(each) for each in several] if isinstance(several, list) else several
+    return [lowered(each) for each in several] if isinstance(several, list) else several
 
 
 def _blank_as_none(value: Any) -> Any:
@@ -79,16 +84,16 @@ MemoryName = Annotated[str, Field(min_length=1, description="Name or URI of a me
 Subject = Annotated[str, Field(description="What it is about, dotted, e.g. preference.language.")]
 Tags = Annotated[list[str], BeforeValidator(_several)]
 MemoryNames = Annotated[list[str], BeforeValidator(_several)]
-Type = Annotated[MemoryType, BeforeValidator(_lowered)]
+Type = Annotated[MemoryType, BeforeValidator(lowered)]
 Types = Annotated[list[MemoryType], BeforeValidator(_all_lowered)]
 InScope = Annotated[
     Scope,
-    BeforeValidator(_lowered),
+    BeforeValidator(lowered),
     Field(description="shared: all agents of the user; private: this agent only."),
 ]
 SaidBy = Annotated[
     Literal["user", "agent", "tool"],
-    BeforeValidator(_lowered),
+    BeforeValidator(lowered),
     Field(description="user: the user said it; agent: you infer it; tool: a tool returned it."),
 ]
 When = Annotated[

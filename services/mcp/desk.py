@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from mcp.server.mcpserver import Context
@@ -20,6 +21,8 @@ class Desk:
     links: Links
     max_tokens: int
     """Room for the memories of one answer."""
+    numbering: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while the steps of a task are numbered."""
 
 
 Call: TypeAlias = Context[Desk, Any]

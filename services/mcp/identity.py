@@ -45,12 +45,18 @@ class Identity:
         if name.startswith(_SCHEME):
             namespace, _, id = name.removeprefix(_SCHEME).partition("/")
             name = f"namespaces/{unquote(namespace)}/memories/{unquote(id)}"
+        return self._owned(name, "memories")
+
+    def task_name(self, reference: str) -> str:
+        """Return the resource name of a task; raise ``Foreign`` where it is not theirs."""
+        return self._owned(reference.strip(), "tasks")
+
+    def _owned(self, name: str, collection: str) -> str:
         parts = name.split("/")
-        owned = (f"user:{self.user}:", f"agent:{self.agent}:")
-        if len(parts) != 4 or (parts[0], parts[2]) != ("namespaces", "memories"):
-            raise Foreign("give the whole name of a memory as another tool returned it")
-        if not parts[1].startswith(owned):
-            raise Foreign("is not a memory of this user or agent")
+        if len(parts) != 4 or (parts[0], parts[2]) != ("namespaces", collection):
+            raise Foreign("give the whole name, as another tool returned it")
+        if not parts[1].startswith((f"user:{self.user}:", f"agent:{self.agent}:")):
+            raise Foreign("is not of this user or agent")
         return name
 
 

@@ -11,10 +11,10 @@ _USE = (
     "decide anything that they may bear on."
 )
 _REFLECT = (
-    "Look back at what you did. What worked, what did not, and what would you do next time? Keep only what a step, an "
-    "error or the user's words support. Then call write_memory once for each of the two to five lessons worth keeping, "
-    "with type lesson, as situation - action - result - lesson, and with type procedural for a way of doing things "
-    "that proved itself."
+    "Look back at what you did. If this was begun with start_task, call record_steps for what is not recorded yet and "
+    "then reflect_on_task with the outcome. Else keep the two to five lessons that a step, an error or the user's "
+    "words support: call write_memory for each, with type lesson, as situation - action - result - lesson, or with "
+    "type procedural for a way of doing things that proved itself."
 )
 _QUERY_CHARS = 2048
 

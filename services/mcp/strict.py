@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -32,17 +33,26 @@ def strict_tool(spec: ToolSpec) -> Tool:
 
 
 def _trimmed(schema: Any) -> Any:
-    """Return a JSON schema without the titles that pydantic makes of names, and without defaults of null."""
+    """Return a JSON schema in one piece, for hosts that know no references, and without what says nothing.
+
+    That is the titles that pydantic makes of names, and empty defaults.
+    """
+    return _inlined(schema, schema.get("$defs", {})) if isinstance(schema, dict) else schema
+
+
+def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
     if isinstance(schema, list):
-        return [_trimmed(each) for each in schema]
+        return [_inlined(each, definitions) for each in schema]
     if not isinstance(schema, dict):
         return schema
+    if "$ref" in schema:
+        return _inlined(definitions[schema["$ref"].removeprefix("#/$defs/")], definitions)
     return {
-        key: {name: _trimmed(each) for name, each in value.items()}
-        if key in ("properties", "$defs")
-        else _trimmed(value)
+        key: {name: _inlined(each, definitions) for name, each in value.items()}
+        if key == "properties"
+        else _inlined(value, definitions)
         for key, value in schema.items()
-        if not (key == "title" and isinstance(value, str)) and not (key == "default" and value is None)
+        if key not in ("$defs", "title") and not (key == "default" and value in (None, "", []))
     }
 
 

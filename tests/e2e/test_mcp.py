@@ -106,7 +106,7 @@ async def test_another_users_memory_is_out_of_reach(target: str, user: str) -> N
         name = (await host.call("write_memory", text="Other people's secret is blue"))["memory"]
     async with in_memory(target, user, tools="all") as host:
         for tool in ("update_memory", "forget_memory", "fetch"):
-            with pytest.raises(Refused, match="not a memory of this user"):
+            with pytest.raises(Refused, match="not of this user"):
                 await host.call(
                     tool, memory=name, **({"text": "mine now"} if tool == "update_memory" else {})
                 )
@@ -252,6 +252,35 @@ async def test_connectors_search_and_fetch(target: str, user: str, era: str) -> 
 
 
 @in_each_era
+async def test_a_failed_task_teaches_the_next_one(target: str, user: str, era: str) -> None:
+    """Steps are numbered in order of the calls, the failure becomes a lesson, and a like task starts with it."""
+    steps = [
+        "Open the order system",
+        {
+            "kind": "TOOL",
+            "tool": "lookup",
+            "arguments": {"id": 7},
+            "error": "TimeoutError: lookup took too long",
+        },
+        {"kind": "feedback", "text": "That was wrong, the order exists"},
+    ]
+    async with in_memory(target, user, era=era) as host:
+        started = await host.call("start_task", goal="Find order 7", kind="orders")
+        assert started["block"] == ""
+        await host.call("record_steps", task=started["task"], steps=json.dumps(steps))
+        assert (await host.call("record_steps", task=started["task"], steps="Gave up"))["last_step"] == 4
+        learnt = await host.call("reflect_on_task", task=started["task"], outcome="failure", wait_seconds=25)
+        assert learnt["state"] == "succeeded"
+        assert learnt["lessons"]
+        again = await host.call("reflect_on_task", task=started["task"])
+        assert again["lessons"] == learnt["lessons"]
+        following = await host.call("start_task", goal="Find order 8", kind="orders")
+        assert set(following["lessons"]) & set(learnt["lessons"])
+        with pytest.raises(Refused):
+            await host.call("record_steps", task=started["task"].replace(user, "lisi"), steps="Break in")
+
+
+@in_each_era
 async def test_prompts_bring_what_is_known(target: str, user: str, era: str) -> None:
     """A person begins a task with what memory knows of it, and ends it with the question what was learnt."""
     async with in_memory(target, user, era=era) as host:
@@ -267,9 +296,8 @@ async def test_the_list_of_tools_is_short(target: str, user: str, era: str) -> N
     """What every conversation pays for stays under 4,000 tokens, at three bytes a token."""
     async with in_memory(target, user, era=era) as host:
         listed = await host.session.list_tools()
-    text = json.dumps(
-        [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed.tools]
-    )
+    several = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed.tools]
+    text = json.dumps(several, ensure_ascii=False, separators=(",", ":"))
     assert len(text.encode()) / 3 < 4000
 
 

@@ -85,6 +85,14 @@ def test_nothing_of_anybody_else_can_be_named(name: str) -> None:
         ZHANGSAN.resource_name(name)
 
 
+def test_a_task_is_named_like_a_memory_and_guarded_alike() -> None:
+    """A task of the user or the agent passes, no other, and no memory in its place."""
+    assert ZHANGSAN.task_name("namespaces/user:zhangsan:tasks/tasks/1")
+    for name in ("namespaces/user:lisi:tasks/tasks/1", "namespaces/user:zhangsan:facts/memories/1"):
+        with pytest.raises(Foreign):
+            ZHANGSAN.task_name(name)
+
+
 def test_the_scope_decides_whose_namespace_it_is() -> None:
     """Shared memory belongs to the user, private memory to the agent."""
     assert ZHANGSAN.namespace("semantic", "shared") == "user:zhangsan:facts"
@@ -111,6 +119,7 @@ def test_no_tool_takes_an_identity(spec: tools.ToolSpec) -> None:
     """User, agent, key and namespace are no arguments, and what is no argument is refused by the schema."""
     schema = strict_tool(spec).parameters
     assert schema["additionalProperties"] is False
+    assert "$ref" not in str(schema)
     assert not {"user", "user_id", "agent", "agent_id", "namespace", "api_key"} & set(schema["properties"])
 
 

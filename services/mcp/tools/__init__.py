@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp_types import ToolAnnotations
 
-from services.mcp.tools import connector, events, forgetting, memories, typed
+from services.mcp.tools import connector, events, forgetting, memories, tasks, typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,9 @@ PROFILES: dict[str, tuple[ToolSpec, ...]] = {
         _writes(memories.update_memory),
         _writes(forgetting.forget_memory, destroys=True),
         _reads(memories.list_memories),
+        _writes(tasks.start_task),
+        _writes(tasks.record_steps),
+        _writes(tasks.reflect_on_task),
         _reads(events.read_events),
     ),
     "typed": (
