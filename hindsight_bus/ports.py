@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from hindsight_bus.domain import temporal
 from hindsight_bus.domain.events import Entry, Event
 from hindsight_bus.domain.groups import (
+    Claim,
     DeadLetter,
     EventId,
     GroupProgress,
     GroupRecord,
-    Redelivery,
     Settlement,
 )
 from hindsight_bus.domain.memory import Head, MemoryState, Transition, Vector, Version
@@ -468,12 +468,10 @@ class Groups(Protocol):
         """
         ...
 
-    async def claim(
-        self, group: GroupRecord, partition: int, member: str, limit: int
-    ) -> tuple[list[Redelivery], int]:
-        """Give a member events that are due again, and say when (store time) the next one will be; -1 = never.
+    async def claim(self, group: GroupRecord, partition: int, member: str, limit: int) -> Claim:
+        """Give a member events that are due again; those out of attempts become dead letters instead.
 
-        Those out of attempts become dead letters instead. Raises ``GroupGone`` or ``PartitionHeld``.
+        Raises ``GroupGone`` or ``PartitionHeld``.
         """
         ...
 

@@ -71,8 +71,10 @@ class Settings(BaseSettings):
     """Memory for the views of namespaces; the least recently used are dropped above it."""
     ring_kib: int = Field(default=4096, ge=64)
     """Memory for decoded commits, a partition."""
+    retention_hours: float = Field(default=168.0, gt=0)
+    """How long the log is kept at least; longer where a consumer group still needs it."""
     max_streams: int = Field(default=10_000, ge=1)
-    """Publish and Subscribe streams at once."""
+    """Publish, Subscribe and Consume streams at once."""
     max_agent_streams: int = Field(default=1_000, ge=1)
     """The same, of one agent."""
     publish_in_flight: int = Field(default=64, ge=1, le=1024)

@@ -37,6 +37,7 @@ from hindsight_bus.app.read import Reader
 from hindsight_bus.app.records import RecordReader
 from hindsight_bus.app.reflections import Reflections
 from hindsight_bus.app.rule_reflector import RuleReflector
+from hindsight_bus.app.retention import Retention
 from hindsight_bus.app.search import Searcher
 from hindsight_bus.app.served import ServedNotes
 from hindsight_bus.app.tail import Tails
@@ -154,7 +155,8 @@ async def assemble(
     handlers |= task_handlers(reflections, WorkingMemory(reader, changer))
     worker = DueWorker(store, clock, handlers)
     committer.due_listeners.append(worker.hint)
-    node = Node(store, tails, policies, views, served, worker, clock)
+    retention = Retention(store, groups, clock, config.retention_hours)
+    node = Node(store, tails, policies, views, served, worker, retention, clock)
     await node.start()
     stack.push_async_callback(node.stop)
     searcher = Searcher(reader, views, policies, embedder, served)

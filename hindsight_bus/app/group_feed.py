@@ -91,12 +91,14 @@ class PartitionFeed:
         now_ms = self._store.now_ms()
         if now_ms < self._look_ms:
             return []
-        idle_ms = min(_LOOK_IDLE_MS, self._group.lease_ms)
-        self._look_ms = now_ms + idle_ms
-        found, due_ms = await self._groups.claim(self._group, self.partition, member, limit)
-        if due_ms >= 0:
-            self._look_ms = min(max(due_ms, now_ms), now_ms + _LOOK_AGAIN_MS)
-        return await self._delivered(found)
+        self._look_ms = now_ms + min(_LOOK_IDLE_MS, self._group.lease_ms)
+        async with self._lock:
+            claim = await self._groups.claim(self._group, self.partition, member, limit)
+            if claim.cursor != self._cursor:
+                self._cursor = self._seen = claim.cursor
+        if claim.due_ms >= 0:
+            self._look_ms = min(self._look_ms, max(claim.due_ms, now_ms), now_ms + _LOOK_AGAIN_MS)
+        return await self._delivered(claim.redeliveries)
 
     async def _delivered(self, found: Sequence[Redelivery]) -> list[Delivery]:
         entries = {each.entry.revision: LogCommit(each.entry, {}) for each in found}

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 from hindsight_bus.app.caller import Caller
+from hindsight_bus.app.retention import position_before
 from hindsight_bus.app.selection import Selection, WatchEvent, watch_event
 from hindsight_bus.app.tail import LogCommit, hydrate, no_vectors, read_commits
 from hindsight_bus.app.watch import AfterTokens, Beginning, Now
@@ -210,7 +211,7 @@ class GroupBook:
             case AfterTokens(positions) if partition in positions:
                 return await self._confirmed(positions, partition)
             case AtTime(time_ms):
-                return await self._position_at(ends, time_ms)
+                return await position_before(self._store, ends, time_ms)
             case _:
                 return ends.newest
 
@@ -219,18 +220,6 @@ class GroupBook:
         position = positions[partition]
         await read_commits(self._store, position, 1, no_vectors)
         return position
-
-    async def _position_at(self, ends: LogEnds, time_ms: int) -> Position:
-        """Return the last position whose entry is older than a time; O(log n) reads."""
-        below, above = ends.trimmed, ends.newest.revision + 1
-        while above - below.revision > 1:
-            middle = (below.revision + above) // 2
-            found = await self._store.entries(ends.newest.partition, middle - 1, 1)
-            if found and found[0].time_ms < time_ms:
-                below = Position(found[0].partition, found[0].revision, found[0].stamp)
-            else:
-                above = middle
-        return below
 
 
 def _require_same(group: GroupRecord, terms: GroupTerms) -> None:

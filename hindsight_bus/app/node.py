@@ -10,6 +10,7 @@ import structlog
 
 from hindsight_bus.app.background import in_background
 from hindsight_bus.app.policies import PolicyBook
+from hindsight_bus.app.retention import Retention
 from hindsight_bus.app.served import ServedNotes
 from hindsight_bus.app.tail import Tails
 from hindsight_bus.app.views import Views
@@ -34,6 +35,7 @@ class Node:
         views: Views,
         served: ServedNotes,
         worker: DueWorker,
+        retention: Retention,
         clock: Clock,
     ) -> None:
         self._store = store
@@ -42,6 +44,7 @@ class Node:
         self._views = views
         self._served = served
         self._worker = worker
+        self._retention = retention
         self._clock = clock
         self._is_reachable = False
         self._tasks: list[asyncio.Task[None]] = []
@@ -60,6 +63,7 @@ class Node:
         self._run(self._policies.run())
         self._run(self._served.run())
         self._run(self._worker.run())
+        self._run(self._retention.run())
 
     async def stop(self) -> None:
         """End the background work; write down what is best-effort."""

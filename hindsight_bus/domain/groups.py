@@ -89,6 +89,17 @@ class Redelivery:
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """What was due again in a partition."""
+
+    redeliveries: list[Redelivery]
+    due_ms: int
+    """When (store time) the next pending event will be due; -1 when nothing is pending."""
+    cursor: Position
+    """Where the group is; not where it was last when it was sent elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
 class GroupProgress:
     """Where a group stands in one partition."""
 

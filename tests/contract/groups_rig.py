@@ -67,8 +67,8 @@ class GroupsRig:
 
     async def claim(self, group: GroupRecord, member: str, limit: int = 100) -> list[Settlement]:
         """Claim what is due; return the acks of it."""
-        found, _ = await self.groups.claim(group, PARTITION, member, limit)
-        return [Settlement(each.event, each.delivery) for each in found]
+        claim = await self.groups.claim(group, PARTITION, member, limit)
+        return [Settlement(each.event, each.delivery) for each in claim.redeliveries]
 
     async def claim_again(self, group: GroupRecord, member: str) -> list[Settlement]:
         """Claim once something is due."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from hindsight_bus.domain.events import EventKind
-from hindsight_bus.domain.groups import DeadLetter, EventId, GroupRecord
+from hindsight_bus.domain.groups import Claim, DeadLetter, EventId, GroupRecord
 from hindsight_bus.domain.memory import MemoryType
 from hindsight_bus.domain.names import digest
 from hindsight_bus.domain.position import Position
@@ -161,7 +161,7 @@ async def test_events_of_one_commit_are_settled_apart(groups: GroupsRig) -> None
     events = tuple(EventId(1, index) for index in range(12))
     await groups.groups.take(group, "m1", groups.span(1, 1, events=events))
     await groups.groups.release(group, PARTITION, "m1")
-    found, _ = await groups.groups.claim(group, PARTITION, "m2", 100)
+    found = (await groups.groups.claim(group, PARTITION, "m2", 100)).redeliveries
     assert {each.event for each in found} == set(events)
     assert {each.entry for each in found} == {(await groups.log.log.entries(PARTITION, 0))[0]}
 
@@ -205,13 +205,14 @@ async def test_a_retried_event_comes_again_after_its_delay(groups: GroupsRig) ->
     [ack] = await groups.take(group, "m1", 1, 1)
     asked_ms = await groups.log.store_ms()
     await groups.settle(group, "m1", retry(ack, delay_ms=SHORT_MS))
-    found, due_ms = await groups.groups.claim(group, PARTITION, "m2", 10)
-    assert found == []
-    assert asked_ms + SHORT_MS <= due_ms
+    claim = await groups.groups.claim(group, PARTITION, "m2", 10)
+    assert claim.redeliveries == []
+    assert asked_ms + SHORT_MS <= claim.due_ms
     [again] = await groups.claim_again(group, "m2")
     assert await groups.log.store_ms() >= asked_ms + SHORT_MS
     await groups.settle(group, "m2", again)
-    assert await groups.groups.claim(group, PARTITION, "m2", 10) == ([], -1)
+    last = await groups.groups.claim(group, PARTITION, "m2", 10)
+    assert last == Claim([], -1, groups.done[0].position)
 
 
 async def test_an_extended_lease_lasts(groups: GroupsRig) -> None:
@@ -281,7 +282,7 @@ async def test_a_redriven_event_starts_over(groups: GroupsRig) -> None:
     assert await groups.groups.redrive(group, PARTITION, [1]) == 0
     assert (await groups.groups.progress(group.id, PARTITION)).lowest_revision == 3
     for attempt in (1, 2, 3):
-        [again], _ = await groups.groups.claim(group, PARTITION, "m1", 10)
+        [again] = (await groups.groups.claim(group, PARTITION, "m1", 10)).redeliveries
         assert (again.event.revision, again.attempt, again.entry.revision) == (1, attempt, 1)
         assert await groups.settle(group, "m1", acks[0]) == [False]
         ack = replace(acks[0], delivery=again.delivery)
@@ -308,7 +309,7 @@ async def test_what_a_member_gives_back_costs_no_attempt(groups: GroupsRig) -> N
     [ack] = await groups.take(group, "m1", 1, 1)
     await groups.take(group, "m2", 2, 2)
     await groups.groups.release(group, PARTITION, "m1")
-    [again], _ = await groups.groups.claim(group, PARTITION, "m3", 10)
+    [again] = (await groups.groups.claim(group, PARTITION, "m3", 10)).redeliveries
     assert (again.event, again.attempt) == (ack.event, 1)
     assert await groups.settle(group, "m1", ack) == [False]
 

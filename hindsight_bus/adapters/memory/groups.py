@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from hindsight_bus.domain.events import Entry
 from hindsight_bus.domain.groups import (
     Action,
+    Claim,
     DeadLetter,
     EventId,
     GroupProgress,
@@ -156,9 +157,7 @@ class FakeGroups:
         if span.events and _pending(state) + len(span.events) > span.limit:
             raise GroupFull
 
-    async def claim(
-        self, group: GroupRecord, partition: int, member: str, limit: int
-    ) -> tuple[list[Redelivery], int]:
+    async def claim(self, group: GroupRecord, partition: int, member: str, limit: int) -> Claim:
         """Take what is due again."""
         state, now_ms = self._state(group.id, partition), self._time_ms()
         if group.ordered and state.holder != member:
@@ -183,7 +182,8 @@ class FakeGroups:
                 item.attempts += 1
                 item.ready_ms = now_ms + group.lease_ms
                 found.append(Redelivery(event, item.delivery, item.attempts, entry))
-        return found, min((item.ready_ms for item in state.items.values()), default=-1)
+        due_ms = min((item.ready_ms for item in state.items.values()), default=-1)
+        return Claim(found, due_ms, state.cursor)
 
     async def settle(
         self, group: GroupRecord, partition: int, member: str, settlements: Sequence[Settlement]

@@ -17,6 +17,7 @@ from hindsight_bus.adapters.valkey.group_records import decode_group, encode_gro
 from hindsight_bus.adapters.valkey.records import decode_entry
 from hindsight_bus.adapters.valkey.scripts import Script
 from hindsight_bus.domain.groups import (
+    Claim,
     DeadLetter,
     EventId,
     GroupProgress,
@@ -104,16 +105,15 @@ class ValkeyGroups:
         _, first, places = reply
         return {place: first + n for n, place in enumerate(places)}
 
-    async def claim(
-        self, group: GroupRecord, partition: int, member: str, limit: int
-    ) -> tuple[list[Redelivery], int]:
+    async def claim(self, group: GroupRecord, partition: int, member: str, limit: int) -> Claim:
         """Take what is due again by one script; O(limit log pending)."""
         reply = await self._call(
             self._scripts.claim, group, partition,
             member, group.lease_ms, limit, group.max_attempts, group.ordered,
         )  # fmt: skip
-        _, found, due_ms = reply
-        return [_redelivery(partition, each) for each in found], due_ms
+        _, found, due_ms, revision, stamp = reply
+        redeliveries = [_redelivery(partition, each) for each in found]
+        return Claim(redeliveries, due_ms, Position(partition, revision, stamp))
 
     async def settle(
         self, group: GroupRecord, partition: int, member: str, settlements: Sequence[Settlement]

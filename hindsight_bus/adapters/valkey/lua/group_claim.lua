@@ -1,7 +1,7 @@
 -- Give a member what is due again: given back, delayed until now, or held by somebody whose lease ran out.
--- Returns (id, delivery, attempt, entry) of each, and when the next one is due (-1 = nothing is pending).
+-- Returns (id, delivery, attempt, entry) of each, when the next one is due (-1 = nothing is pending), and the cursor.
 local member, lease, limit, max_attempts, ordered = unpack(args)
-local cursor, holder = unpack(redis.call('HMGET', state, 'r', 'h'))
+local cursor, stamp, holder = unpack(redis.call('HMGET', state, 'r', 's', 'h'))
 if not cursor then return {'gone'} end
 if ordered and holder ~= member then return {'held'} end
 local found = {}
@@ -21,4 +21,4 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', times, '-inf', now, 'LIMIT', 0, 
   end
 end
 local following = redis.call('ZRANGE', times, 0, 0, 'WITHSCORES')[2]
-return {'ok', found, following and tonumber(following) or -1}
+return {'ok', found, following and tonumber(following) or -1, tonumber(cursor), tonumber(stamp)}
