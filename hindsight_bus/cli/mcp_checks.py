@@ -7,7 +7,6 @@ import os
 import sys
 import time
 import uuid
-from collections.abc import AsyncIterator
 from typing import Any
 
 from mcp import Client, StdioServerParameters
@@ -20,6 +19,10 @@ _MAIN = ("-c", "from hindsight_bus.cli import main; main()")
 _TEXT = "The doctor was here to see that a host reaches its memory."
 
 
+class RoundFailed(Exception):
+    """A tool refused what should have worked."""
+
+
 async def examine(target: str, api_key: str) -> list[Check]:
     """Return findings, the last of which is the first failure."""
     checks: list[Check] = []
@@ -30,37 +33,44 @@ async def examine(target: str, api_key: str) -> list[Check]:
     )
     try:
         async with asyncio.timeout(_WITHIN_S), Client(shim) as session:
-            async for check in _round_trip(session):
-                checks.append(check)
-    except* (MCPError, OSError, TimeoutError) as failures:
-        reason = " ".join(str(failures.exceptions[0]).split()) or type(failures.exceptions[0]).__name__
+            checks.append(await _tools(session))
+            checks.append(await _round_trip(session))
+    except* (RoundFailed, MCPError, OSError, TimeoutError) as failures:
+        first = _first(failures)
+        reason = " ".join(str(first).split()) or type(first).__name__
         checks.append(
-            Check("mcp", "fail", reason, "start `hbus mcp` by hand and read what it says on stderr")
+            Check("mcp", "fail", reason, "run `hbus doctor`, and `hbus mcp` by hand: it logs to stderr")
         )
     return checks
 
 
-async def _round_trip(session: Client) -> AsyncIterator[Check]:
-    start = time.perf_counter()
+def _first(failures: BaseExceptionGroup[Exception]) -> Exception:
+    """Return the first failure of nested groups."""
+    failure: Exception | BaseExceptionGroup[Exception] = failures
+    while isinstance(failure, BaseExceptionGroup):
+        failure = failure.exceptions[0]
+    return failure
+
+
+async def _tools(session: Client) -> Check:
     tools = (await session.list_tools()).tools
-    yield Check("mcp tools", "ok", f"{len(tools)} tools over stdio, revision {session.protocol_version}")
+    return Check("mcp tools", "ok", f"{len(tools)} tools over stdio, revision {session.protocol_version}")
+
+
+async def _round_trip(session: Client) -> Check:
+    start = time.perf_counter()
     written = await _call(session, "write_memory", text=_TEXT)
-    found = await _call(session, "search_memory", query="who was the doctor", token=written.get("token", ""))
-    asked = await _call(session, "forget_memory", memory=written.get("memory", "-"))
-    gone = await _call(
-        session, "forget_memory", memory=written.get("memory", "-"), confirm=asked.get("confirm")
-    )
+    found = await _call(session, "search_memory", query="who was the doctor", token=written["token"])
+    asked = await _call(session, "forget_memory", memory=written["memory"])
+    gone = await _call(session, "forget_memory", memory=written["memory"], confirm=asked["confirm"])
+    if not (found["memories"] and gone["forgotten"]):
+        raise RoundFailed("what was written was not found, or not forgotten")
     took = f"{(time.perf_counter() - start) * 1e3:.0f} ms"
-    problem = next((each["error"] for each in (written, found, asked, gone) if "error" in each), None)
-    if problem:
-        yield Check("mcp round", "fail", f"{problem['reason']}: {problem['message']}", "see the server's log")
-    elif not (found["memories"] and gone["forgotten"]):
-        yield Check(
-            "mcp round", "fail", "what was written was not found or not forgotten", "see the server's log"
-        )
-    else:
-        yield Check("mcp round", "ok", f"written, found and forgotten in {took}")
+    return Check("mcp round", "ok", f"written, found and forgotten in {took}")
 
 
 async def _call(session: Client, tool: str, **arguments: object) -> dict[str, Any]:
-    return dict((await session.call_tool(tool, arguments)).structured_content or {})
+    answer = (await session.call_tool(tool, arguments)).structured_content or {}
+    if "error" in answer:
+        raise RoundFailed(f"{tool}: {answer['error']['message']} ({answer['error']['reason']})")
+    return dict(answer)
