@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Generic, TypeVar
 
 from hindsight_bus.app.commit import Committer
 from hindsight_bus.app.draft import JudgedDraft
+from hindsight_bus.app.known import Known
 from hindsight_bus.app.outcome import Outcome, Receipts
 from hindsight_bus.app.plan import CommitPlan
 from hindsight_bus.app.records import RecordReader, StoredMemory
@@ -36,6 +37,7 @@ class WriteTools:
     served: ServedNotes
     embedder: Embedder
     ids: Ids
+    known: Known = field(default_factory=Known)
 
 
 class WriteAttempt(ABC, Generic[Target]):
@@ -56,6 +58,7 @@ class WriteAttempt(ABC, Generic[Target]):
         self.profile = ""
         self._committer = tools.committer
         self._embedder = tools.embedder
+        self._known = tools.known
         request_id = self.draft.request_id
         self.new_id = (
             id_for_request(self.namespace, judged.agent, request_id) if request_id else tools.ids.memory_id()
@@ -69,7 +72,21 @@ class WriteAttempt(ABC, Generic[Target]):
     async def decide(self, target: Stored[Target] | None) -> Outcome:
         """Decide on what was read, and finish."""
 
-    async def run(self) -> Outcome:
+    async def run(self, *, may_guess: bool = False) -> Outcome:
+        """Decide and commit: on a guess where this node knows enough for one, else on what the store says."""
+        known = self._known.namespace(self.namespace) if may_guess and self._can_guess() else None
+        if known is None:
+            return await self._run_on_reading()
+        self.plan.expect(Ref(NamespaceRecord, (self.namespace.id,)), known.revision)
+        self.profile = self._enter_namespace(known)
+        return await self.decide(None)
+
+    def _can_guess(self) -> bool:
+        """Tell whether nothing speaks against the guess that this is new: no such request, no equal to meet."""
+        draft = self.draft
+        return not (draft.supersedes or draft.expire_time_ms or self._known.has_met(self.target))
+
+    async def _run_on_reading(self) -> Outcome:
         """Read in one round trip what every write depends on, then decide and commit."""
         draft = self.draft
         refs = [Ref(NamespaceRecord, (self.namespace.id,)), self.target]
@@ -80,6 +97,10 @@ class WriteAttempt(ABC, Generic[Target]):
             return await Receipts(self.reader).replay(receipt[0], draft.payload)  # type: ignore[arg-type]
         if draft.expire_time_ms and draft.expire_time_ms <= self.now_ms:
             raise InvalidField("memory.expire_time", "must lie in the future")
+        if namespace is not None:
+            self._known.remember(namespace)  # type: ignore[arg-type]
+        if target is not None:
+            self._known.meet(self.target)
         self.profile = self._enter_namespace(namespace)  # type: ignore[arg-type]
         return await self.decide(target)  # type: ignore[arg-type]
 
@@ -202,6 +223,8 @@ class WriteAttempt(ABC, Generic[Target]):
             committed = await self._committer.commit(plan)
         except CounterFull:
             raise QuotaExceeded(self.judged.policy.daily_quota, DAY_MS - self.now_ms % DAY_MS) from None
+        if plan.writes(self.target):
+            self._known.meet(self.target)
         memory = plan.memory_after(memory_id, committed) if memory_id in plan.memories else None
         conflict = plan.conflict_after(known, committed)
         return Outcome(decision, memory, conflict, reason, Positions([committed.position]))

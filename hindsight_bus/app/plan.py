@@ -133,6 +133,10 @@ class CommitPlan:
         """Write a record."""
         self._puts[ref] = Put(record, ttl_ms)
 
+    def writes(self, ref: Ref) -> bool:
+        """Tell whether a record is written."""
+        return ref in self._puts
+
     def delete(self, ref: Ref) -> None:
         """Remove a record."""
         self._deletes.append(Delete(ref, self.namespace))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain, repeat
 
 from hindsight_bus.app.attempt import WriteTools
 from hindsight_bus.app.caller import Caller
@@ -56,11 +57,15 @@ class Writer:
         confidence = draft.channel.default_confidence if draft.confidence is None else draft.confidence
         draft = replace(draft, confidence=min(confidence, caller.ceiling))
         judged = await self._judge(draft, agent, policy)
-        committer = self._tools.committer
+        committer, first = self._tools.committer, chain([True], repeat(False))
         if not draft.type.has_claims:
-            return await committer.attempt(lambda: EpisodeAttempt(self._tools, judged).run())
+            return await committer.attempt(
+                lambda: EpisodeAttempt(self._tools, judged).run(may_guess=next(first))
+            )
         async with committer.locks.holding(draft.namespace.id, judged.subject_key):
-            return await committer.attempt(lambda: ClaimAttempt(self._tools, judged).run())
+            return await committer.attempt(
+                lambda: ClaimAttempt(self._tools, judged).run(may_guess=next(first))
+            )
 
     async def write_many(self, caller: Caller, drafts: Sequence[WriteDraft]) -> list[Outcome | HbusError]:
         """Write many memories side by side, those on one subject in order; each succeeds or fails on its own."""

@@ -48,11 +48,12 @@ def encode_commit(keys: PartitionKeys, commit: Commit) -> EncodedCommit:
 class _KeyTable:
     """Numbers the keys of one call, from 1, in the order in which they come up."""
 
-    __slots__ = ("_numbers", "partition")
+    __slots__ = ("_numbers", "_records", "partition")
 
     def __init__(self, partition: PartitionKeys) -> None:
         self.partition = partition
         self._numbers: dict[bytes, int] = {}
+        self._records: dict[Ref, int] = {}
         for key in (partition.ends, partition.log, partition.due_times, partition.due_items):
             self.number(key)
 
@@ -64,7 +65,10 @@ class _KeyTable:
         return self._numbers.setdefault(key, len(self._numbers) + 1)
 
     def record(self, ref: Ref) -> int:
-        return self.number(self.partition.record(ref))
+        number = self._records.get(ref)
+        if number is None:
+            number = self._records[ref] = self.number(self.partition.record(ref))
+        return number
 
 
 def _encode_put(table: _KeyTable, put: Put) -> tuple[Any, ...]:
