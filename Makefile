@@ -63,6 +63,10 @@ test-faults: $(VENV)/.dev ## Run the fault plan and the other long forms with th
 bench: $(VENV)/.dev ## Measure, with a ratio to a limit measured in the same run, as JSON lines
 	$(BIN)/python -m bench $(ARGS)
 
+.PHONY: eval
+eval: $(VENV)/.dev ## Measure how well it finds what it should, on the data sets in ../shared/data (ARGS="--quick")
+	$(BIN)/python -m bench.eval $(ARGS)
+
 .PHONY: check
 check: lint type proto-check ## Check all that is checked without running the product
 	$(BIN)/python -m pip --disable-pip-version-check check

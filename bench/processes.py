@@ -27,12 +27,12 @@ async def valkey(directory: Path) -> AsyncIterator[Path]:
 
 
 @asynccontextmanager
-async def product(socket: Path, name: str) -> AsyncIterator[str]:
-    """Run a server of the product on a Valkey; give its address. No model computes: callers send vectors."""
+async def product(socket: Path, name: str, embedder: str = "use") -> AsyncIterator[str]:
+    """Run a server of the product on a Valkey; give its address. No model computes where callers send vectors."""
     environment = {
         "HBUS_LISTEN": "127.0.0.1:0",
         "HBUS_VALKEY_URL": f"unix://{socket}",
-        "HBUS_EMBEDDER": "use",
+        "HBUS_EMBEDDER": embedder,
     }
     log = socket.parent / f"{name}.log"
     async with _running([sys.executable, "-c", _SERVE], log, _address_served, environment) as address:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import hbus
 from hbus.v1.memory_service_pb2 import SearchMemoriesResponse
+from hbus.values import SearchChannelName
 from hindsight_bus.evaluation.dataset import DataSet, LabelledMemory, LabelledQuery
 from hindsight_bus.evaluation.metrics import Judged
 from hindsight_bus.evaluation.report import Result
@@ -47,36 +48,24 @@ class Asked:
 def load(bus: hbus.Client, data: DataSet, salt: str = "") -> Loaded:
     """Load a data set and wait for its vectors; what the server has of it already is not loaded again.
 
-    The scratch namespaces' names follow from the memories and ``salt``. Raises ``NotLoaded``.
+    Memories are written one after the other, for their order is that of the dialogue. The name of a scratch namespace
+    follows from its label, its memories and ``salt``. Raises ``NotLoaded``.
     """
-    key = _digest([asdict(memory) for memory in data.memories], salt)
-    namespaces = {label: f"user:eval-{key}-{n}:scratch" for n, label in enumerate(data.namespaces)}
+    namespaces = {label: _scratch(data, label, salt) for label in data.namespaces}
     names: dict[str, str] = {}
-    for batch in _stages(data.memories):
-        writes = [_write(memory, namespaces[memory.namespace], names) for memory in batch]
-        outcomes = bus.write_many(writes, timeout=LOAD_TIMEOUT_S)
-        for memory, outcome in zip(batch, outcomes, strict=True):
-            if not isinstance(outcome, hbus.WriteMemoryResponse) or not outcome.memory.name:
-                raise NotLoaded(f"{data.name}: {memory.id} was not taken: {outcome}")
-            names[memory.id] = outcome.memory.name
+    for memory in data.memories:
+        names[memory.id] = _write(bus, memory, namespaces[memory.namespace], names)
     _await_vectors(bus, namespaces.values())
     return Loaded(data, namespaces, {name: memory_id for memory_id, name in names.items()})
 
 
-def _stages(memories: Iterable[LabelledMemory]) -> Iterator[list[LabelledMemory]]:
-    """Yield memories in their order, cut where one supersedes another of the same stage."""
-    stage: dict[str, LabelledMemory] = {}
-    for memory in memories:
-        if not stage.keys().isdisjoint(memory.supersedes):
-            yield list(stage.values())
-            stage = {}
-        stage[memory.id] = memory
-    if stage:
-        yield list(stage.values())
+def _scratch(data: DataSet, label: str, salt: str) -> str:
+    held = [asdict(memory) for memory in data.memories if memory.namespace == label]
+    return f"user:eval-{_digest(label, held, salt)}:scratch"
 
 
-def _write(memory: LabelledMemory, namespace: str, names: Mapping[str, str]) -> hbus.WriteMemoryRequest:
-    return hbus.write_request(
+def _write(bus: hbus.Client, memory: LabelledMemory, namespace: str, names: Mapping[str, str]) -> str:
+    answer = bus.write(
         namespace,
         memory.text,
         type=memory.type,  # type: ignore[arg-type] # the client refuses what it does not know
@@ -89,7 +78,11 @@ def _write(memory: LabelledMemory, namespace: str, names: Mapping[str, str]) -> 
         channel="ingest",
         source=f"eval:{memory.id}"[:512],
         request_id=_digest(memory.id),
+        timeout=LOAD_TIMEOUT_S,
     )
+    if not answer.memory.name:
+        raise NotLoaded(f"{memory.id} was not taken: {answer.reason}")
+    return answer.memory.name
 
 
 def _await_vectors(bus: hbus.Client, namespaces: Iterable[str]) -> None:
@@ -108,12 +101,19 @@ def _pending(bus: hbus.Client, namespace: str) -> int:
         return 0
 
 
-def ask(bus: hbus.Client, loaded: Loaded, top_k: int) -> list[Asked]:
-    """Put the questions, one after the other, each for its own ``top_k`` or the given one; time each."""
-    return [_asked(bus, loaded, query, top_k) for query in loaded.data.queries]
+def ask(
+    bus: hbus.Client, loaded: Loaded, top_k: int, without: Sequence[SearchChannelName] = ()
+) -> list[Asked]:
+    """Put the questions, one after the other, each for its own ``top_k`` or the given one; time each.
+
+    ``without`` names channels that must not find anything.
+    """
+    return [_asked(bus, loaded, query, top_k, without) for query in loaded.data.queries]
 
 
-def _asked(bus: hbus.Client, loaded: Loaded, query: LabelledQuery, top_k: int) -> Asked:
+def _asked(
+    bus: hbus.Client, loaded: Loaded, query: LabelledQuery, top_k: int, without: Sequence[SearchChannelName]
+) -> Asked:
     namespaces = [loaded.namespaces[label] for label in query.namespace]
     began = time.perf_counter()
     answer = bus.search(
@@ -121,6 +121,7 @@ def _asked(bus: hbus.Client, loaded: Loaded, query: LabelledQuery, top_k: int) -
         query.text,
         top_k=query.top_k or top_k,
         filter={"any_tags": query.any_tags},
+        without=without,
         timeout=ASK_TIMEOUT_S,
     )
     return Asked(query, answer, time.perf_counter() - began)

@@ -51,7 +51,7 @@ def data(tmp_path: Path) -> Path:
     queries: list[dict[str, Any]] = [
         {
             "namespace": "li",
-            "text": "green tea",
+            "text": "What does Li drink?",
             "relevant": ["tea"],
             "never": ["piano"],
             "answer": "green tea",

@@ -43,12 +43,13 @@ from hbus.v1.memory_service_pb2 import (
     ListMemoryVersionsRequest,
     RecordUsageRequest,
     RestoreMemoryRequest,
+    SearchChannel,
     SearchMemoriesRequest,
     SearchMemoriesResponse,
     UpdateMemoryRequest,
     WriteMemoryRequest,
 )
-from hbus.v1.namespace_pb2 import ConflictPolicy, Policy, RankingWeights
+from hbus.v1.namespace_pb2 import ConflictPolicy, Policy, RankingProfile, RankingWeights
 from hbus.v1.namespace_service_pb2 import (
     GetNamespaceStatsRequest,
     ListNamespacesRequest,
@@ -61,6 +62,8 @@ from hbus.values import (
     ConflictStateName,
     LanguageName,
     MemoryRef,
+    ProfileName,
+    SearchChannelName,
     Token,
     moment,
     name_of,
@@ -150,6 +153,8 @@ def search(
     for_user: str = "",
     filter: FilterFields | None = None,
     weights: RankingWeights | None = None,
+    profile: ProfileName | RankingProfile | None = None,
+    without: Iterable[SearchChannelName | SearchChannel] = (),
     query_time: datetime | None = None,
     max_tokens: int = 0,
     read: ReadFields | None = None,
@@ -164,6 +169,8 @@ def search(
         for_user=for_user,
         filter=memory_filter(filter or {}),
         weights=weights,
+        profile=None if profile is None else number(RankingProfile, profile, "profile"),
+        without=numbers(SearchChannel, without, "without"),
         query_time=None if query_time is None else moment(query_time, "query_time"),
         max_tokens=max_tokens,
         consistency=consistency(read or {}),

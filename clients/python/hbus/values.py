@@ -24,6 +24,8 @@ ActionName: TypeAlias = Literal["choose", "merge", "keep_all"]
 OutcomeName: TypeAlias = Literal["success", "failure", "abandoned", "unknown"]
 RatingName: TypeAlias = Literal["good", "bad"]
 ConflictPolicyName: TypeAlias = Literal["confidence", "latest", "manual"]
+ProfileName: TypeAlias = Literal["support", "knowledge", "assistant"]
+SearchChannelName: TypeAlias = Literal["dense", "lexical", "temporal", "subject", "neighbours"]
 LanguageName: TypeAlias = Literal["", "zh", "en"]
 """A language that blocks for prompts are worded in; empty: that of the query."""
 KindName: TypeAlias = Literal[

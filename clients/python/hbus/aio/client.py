@@ -31,13 +31,14 @@ from hbus.v1.memory_service_pb2 import (
     ForgetMemoryResponse,
     RecordUsageResponse,
     RestoreMemoryResponse,
+    SearchChannel,
     SearchMemoriesResponse,
     UpdateMemoryResponse,
     WriteMemoryRequest,
     WriteMemoryResponse,
 )
 from hbus.v1.memory_service_pb2_grpc import MemoryServiceStub
-from hbus.v1.namespace_pb2 import Namespace, NamespaceStats, RankingWeights
+from hbus.v1.namespace_pb2 import Namespace, NamespaceStats, RankingProfile, RankingWeights
 from hbus.v1.namespace_service_pb2 import (
     GetNamespaceRequest,
     GetPolicyRequest,
@@ -53,6 +54,8 @@ from hbus.values import (
     ConflictStateName,
     LanguageName,
     MemoryRef,
+    ProfileName,
+    SearchChannelName,
     Token,
     name_of,
 )
@@ -158,6 +161,8 @@ class Client(TaskCalls):
         for_user: str = "",
         filter: FilterFields | None = None,
         weights: RankingWeights | None = None,
+        profile: ProfileName | RankingProfile | None = None,
+        without: Iterable[SearchChannelName | SearchChannel] = (),
         query_time: datetime | None = None,
         max_tokens: int = 0,
         timeout: float | None = None,
@@ -177,6 +182,8 @@ class Client(TaskCalls):
             for_user=for_user,
             filter=filter,
             weights=weights,
+            profile=profile,
+            without=without,
             query_time=query_time,
             max_tokens=max_tokens,
             read=read,
@@ -196,6 +203,8 @@ class Client(TaskCalls):
         for_user: str = "",
         filter: FilterFields | None = None,
         weights: RankingWeights | None = None,
+        profile: ProfileName | RankingProfile | None = None,
+        query_time: datetime | None = None,
         timeout: float | None = None,
         **read: Unpack[ReadFields],
     ) -> BuildContextResponse:
@@ -213,6 +222,8 @@ class Client(TaskCalls):
             for_user=for_user,
             filter=filter,
             weights=weights,
+            profile=profile,
+            query_time=query_time,
             read=read,
         )
         request = requests.context(search, max_tokens, language)

@@ -1,0 +1,157 @@
+"""Measure how well a server finds what it should, through its public API and with its default settings.
+
+It starts a server of its own on an empty store, loads each data set into scratch namespaces, asks every question one
+after the other, and prints the table, the goals, what each channel is worth, and how far questions that nothing answers
+are kept apart. ``--html`` writes the same with plots.
+
+    python -m bench.eval --data ../shared/data --html retrieval.html
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import hbus
+from bench.eval import sources
+from bench.eval.abstention import Abstention
+from bench.eval.goals import verdicts
+from bench.processes import product, valkey
+from hbus.values import SearchChannelName
+from hindsight_bus.evaluation import report, run
+from hindsight_bus.evaluation.dataset import DataSet
+from hindsight_bus.evaluation.metrics import CUTS
+from hindsight_bus.evaluation.page import Page, Table
+from hindsight_bus.evaluation.report import Result
+
+_DATA = Path(__file__).parents[3] / "shared" / "data"
+_TOP_K = 10
+_CHANNELS: Sequence[SearchChannelName] = ("dense", "lexical", "temporal", "subject", "neighbours")
+_TIMEOUT_S = 60.0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.eval")
+    default = Path(os.environ.get("HBUS_EVAL_DATA") or _DATA)
+    parser.add_argument("--data", type=Path, default=default, help="folder of the data sets (HBUS_EVAL_DATA)")
+    parser.add_argument("--embedder", default="e5", help="embedding profile of the server")
+    parser.add_argument("--html", type=Path, help="write a report with plots to this file")
+    parser.add_argument("--quick", action="store_true", help="without LoCoMo, whose vectors take minutes")
+    parser.add_argument(
+        "--no-ablation", action="store_true", help="without the runs that leave out a channel"
+    )
+    return parser.parse_args()
+
+
+class Evaluation:
+    """One run against one server."""
+
+    def __init__(self, bus: hbus.Client, folder: Path, options: argparse.Namespace) -> None:
+        self._bus = bus
+        self._folder = folder
+        self._options = options
+        self._loaded: dict[str, run.Loaded] = {}
+        self.results: list[Result] = []
+
+    def measure(self) -> Page:
+        """Run everything; return the report."""
+        chats = [sources.memorybank(self._folder, language) for language in ("zh", "en")]
+        stores = chats if self._options.quick else [*chats, sources.locomo(self._folder)]
+        sets = [*stores, sources.precision(self._folder), sources.cross_language(), sources.far(*stores)]
+        if not self._options.quick:
+            sets.insert(3, sources.crowded(stores[2], *chats))
+        for data in sets:
+            self.results += self._asked(data)
+            _say(f"{data.name}: done")
+        page = report.page_of(f"Retrieval, {self._options.embedder}", self.results, [f"top_k {_TOP_K}"])
+        self._abstention(chats, page)
+        page.parts.append(verdicts(self.results))
+        if not self._options.no_ablation:
+            page.parts.append(self._ablation([*stores, sets[-3]]))
+        if not self._options.quick:
+            self._utilisation(stores[2], page)
+        return page
+
+    def _load(self, data: DataSet) -> run.Loaded:
+        if data.name not in self._loaded:
+            self._loaded[data.name] = run.load(self._bus, data)
+        return self._loaded[data.name]
+
+    def _asked(self, data: DataSet, without: Sequence[SearchChannelName] = ()) -> list[Result]:
+        loaded = self._load(data)
+        return run.grouped(loaded, run.ask(self._bus, loaded, _TOP_K, without))
+
+    def _abstention(self, chats: Sequence[DataSet], page: Page) -> None:
+        for data in chats:
+            own, other = self._load(data), self._load(sources.near(data))
+            measured = Abstention.of(
+                data.name,
+                run.ask(self._bus, own, _TOP_K),
+                run.ask(self._bus, other, _TOP_K),
+                self._options.embedder,
+                data,
+            )
+            page.parts += [measured.table(), measured.plot()]
+
+    def _ablation(self, sets: Sequence[DataSet]) -> Table:
+        rows = []
+        for data in sets:
+            for without in ((), *((channel,) for channel in _CHANNELS)):
+                for result in self._asked(data, without):
+                    means = result.summary
+                    shares = [*means.recall.values(), means.precision]
+                    rows.append((result.name, *(without or ("-",)), *map(report.share, shares)))
+        columns = ("set", "without", *(f"recall@{k}" for k in CUTS), "precision")
+        return Table("What each channel is worth", columns, rows)
+
+    def _utilisation(self, data: DataSet, page: Page) -> None:
+        """Report the benchmark's answers as used; last, for use changes what is found."""
+        loaded = self._load(data)
+        [result] = run.grouped(loaded, run.ask(self._bus, loaded, _TOP_K), self._bus)
+        row = (data.name, report.share(result.summary.utilisation))
+        page.parts.append(Table("Utilisation, estimated from the answers", ("set", "used"), [row]))
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _print(page: Page) -> None:
+    for part in page.parts:
+        if isinstance(part, Table):
+            print(f"\n{part.title}\n")
+            widths = [max(map(len, column)) for column in zip(part.columns, *part.rows, strict=True)]
+            for row in (part.columns, *part.rows):
+                print("  ".join(map(str.ljust, row, widths)).rstrip())
+
+
+async def _run(options: argparse.Namespace, directory: Path) -> Page:
+    async with valkey(directory) as socket, product(socket, "eval", options.embedder) as address:
+        return await asyncio.to_thread(_against, address, options)
+
+
+def _against(address: str, options: argparse.Namespace) -> Page:
+    with hbus.connect(address, agent="eval", timeout=_TIMEOUT_S) as bus:
+        return Evaluation(bus, options.data, options).measure()
+
+
+def main() -> None:
+    """Measure, or say that the data is not there."""
+    options = _arguments()
+    if not options.data.is_dir():
+        print(f"skipped: no data sets at {options.data}; name their folder with --data or HBUS_EVAL_DATA")
+        return
+    with TemporaryDirectory(prefix="hbus-eval-") as directory:
+        page = asyncio.run(_run(options, Path(directory)))
+    _print(page)
+    if options.html:
+        options.html.write_text(page.html(), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
