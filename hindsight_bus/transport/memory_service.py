@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from hbus.v1 import memory_service_pb2 as pb
 from hindsight_bus.app.caller import Caller
-from hindsight_bus.app.change import Changer, MemoryChange
+from hindsight_bus.app.change import Changer
 from hindsight_bus.app.context import ContextBuilder
 from hindsight_bus.app.read import Reader
+from hindsight_bus.app.revise import MemoryChange
 from hindsight_bus.app.search import Searcher
 from hindsight_bus.app.usage import UsageRecorder
 from hindsight_bus.app.write import Writer

@@ -17,7 +17,7 @@ from hindsight_bus.adapters.memory.ids import FakeIds
 from hindsight_bus.adapters.memory.log import FakeLog
 from hindsight_bus.app.attempt import WriteTools
 from hindsight_bus.app.caller import Caller
-from hindsight_bus.app.change import Changer, MemoryChange
+from hindsight_bus.app.change import Changer
 from hindsight_bus.app.commit import Committer
 from hindsight_bus.app.conflicts import Conflicts, Decide
 from hindsight_bus.app.consume import Consumers
@@ -30,6 +30,7 @@ from hindsight_bus.app.outcome import Outcome
 from hindsight_bus.app.policies import PolicyBook
 from hindsight_bus.app.read import Reader
 from hindsight_bus.app.records import RecordReader
+from hindsight_bus.app.revise import MemoryChange
 from hindsight_bus.app.search import Searcher, SearchRequest
 from hindsight_bus.app.selection import WatchEvent
 from hindsight_bus.app.served import ServedNotes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hindsight_bus.app.caller import Caller
-from hindsight_bus.app.change import MemoryChange
+from hindsight_bus.app.revise import MemoryChange
 from hindsight_bus.domain.errors import WrongState
 from hindsight_bus.domain.memory import Channel, Decision, Memory, MemoryState
 from tests.unit.app_rig import Node, name_of

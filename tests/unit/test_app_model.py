@@ -23,8 +23,8 @@ from hypothesis.stateful import (
 from hindsight_bus.adapters.index.analysis import Analyzer
 from hindsight_bus.adapters.memory.embedder import FakeEmbedder
 from hindsight_bus.app.caller import Caller
-from hindsight_bus.app.change import MemoryChange
 from hindsight_bus.app.outcome import Outcome
+from hindsight_bus.app.revise import MemoryChange
 from hindsight_bus.domain.errors import SupersedesIncomplete, WrongState
 from hindsight_bus.domain.events import EventKind
 from hindsight_bus.domain.memory import Channel, MemoryState

@@ -11,9 +11,9 @@ import pytest
 from hindsight_bus.adapters.memory.clock import FakeClock
 from hindsight_bus.adapters.memory.log import FakeLog
 from hindsight_bus.app.caller import Caller
-from hindsight_bus.app.change import MemoryChange
 from hindsight_bus.app.draft import WriteDraft
 from hindsight_bus.app.outcome import Outcome
+from hindsight_bus.app.revise import MemoryChange
 from hindsight_bus.domain.errors import (
     Contended,
     EtagMismatch,

@@ -14,13 +14,13 @@ from hbus.v1 import memory_service_pb2 as service
 from hbus.v1 import namespace_service_pb2 as namespace
 from hbus.v1.common_pb2 import Durability
 from hindsight_bus.app import watch
-from hindsight_bus.app.change import MemoryChange
 from hindsight_bus.app.conflicts import Decide, Resolved
 from hindsight_bus.app.draft import WriteDraft
 from hindsight_bus.app.freshness import Freshness
 from hindsight_bus.app.namespaces import Stats
 from hindsight_bus.app.outcome import Outcome
 from hindsight_bus.app.read import Page, PastVersion
+from hindsight_bus.app.revise import MemoryChange
 from hindsight_bus.app.search import Hit, SearchAnswer, SearchRequest
 from hindsight_bus.app.selection import WatchEvent
 from hindsight_bus.domain.errors import SubjectFull
