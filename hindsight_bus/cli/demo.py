@@ -1,10 +1,10 @@
-"""``hbus demo``: two agents of one user learn, contradict each other, and settle it, against a running server."""
+"""``hbus demo``: two agents of one user contradict each other, or learn from a failure, against a running server."""
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -12,6 +12,9 @@ from hindsight_bus.cli.link import DEFAULT_TARGET, ApiKey, Json, Target, reporti
 
 
 def demo(
+    story: Annotated[
+        Literal["conflicts", "hindsight"], typer.Argument(help="Which play to give.")
+    ] = "conflicts",
     owner: Annotated[
         str, typer.Option(help="Whose memories to play with; a fresh zhangsan-... unless given.")
     ] = "",
@@ -24,9 +27,12 @@ def demo(
     A support and an after-sales agent of one user, in Chinese and English; it tells what happens and why.
     Each run plays with an owner of its own, so it can be repeated; what it writes stays for you to look at.
     """
-    from hindsight_bus.cli.play import play
+    from hindsight_bus.cli import hindsight, play
     from hindsight_bus.cli.stage import Narrator
 
-    namespace = f"user:{owner or f'zhangsan-{secrets.token_hex(3)}'}:facts"
+    user, tell = owner or f"zhangsan-{secrets.token_hex(3)}", Narrator(as_json=as_json)
     with reporting(target):
-        asyncio.run(play(target, api_key, namespace, Narrator(as_json=as_json)))
+        if story == "hindsight":
+            asyncio.run(hindsight.play(target, api_key, user, tell))
+        else:
+            asyncio.run(play.play(target, api_key, f"user:{user}:facts", tell))

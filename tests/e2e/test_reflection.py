@@ -150,3 +150,12 @@ def _run(server: ServerProcess, *arguments: str) -> str:
     result = CliRunner().invoke(app, [*arguments], env={"HBUS_TARGET": server.target})
     assert result.exit_code == 0, result.output
     return result.output
+
+
+async def test_the_demo_plays_a_failure_and_the_success_after_it(server: ServerProcess) -> None:
+    """``hbus demo hindsight``: nobody knew anything, then the second agent is told and it works."""
+    told = await asyncio.to_thread(_run, server, "demo", "hindsight", "--json")
+    answers = [line["answer"] for line in map(json.loads, told.splitlines()) if "answer" in line]
+    assert answers[0] == "no lessons: nobody has tried before"
+    assert sum(answer.startswith("lesson: Situation: Refund order 1001") for answer in answers) == 1
+    assert answers[-1].startswith("effective: It worked by refresh_token then get_order then refund")
