@@ -565,6 +565,10 @@ class ViewQuery:
     """The query asks for the first or the last conversation."""
     without: frozenset[SearchChannel] = frozenset()
     """Channels that must not find or score anything."""
+    among: int = 1
+    """How many namespaces are asked at once."""
+    is_foreign: bool = False
+    """No memory of any of them is in the query's language, so that cosines are of another scale."""
     pinned_apart: int = 0
     """How many pinned memories that match to add behind the hits, whatever the query; 0 = they are hits like others."""
 
@@ -645,6 +649,10 @@ class NamespaceView(Protocol):
 
     def matching(self, filter: Filter, limit: int) -> list[Row]:
         """Return at most ``limit`` rows that match, newest first."""
+        ...
+
+    def speaks(self, language: str) -> bool:
+        """Tell whether any memory is in a language; may be called from any thread."""
         ...
 
     def subjects(self) -> Mapping[str, str]:

@@ -15,6 +15,7 @@ from hindsight_bus.app.served import ServedNotes
 from hindsight_bus.app.views import LoadedView, Views
 from hindsight_bus.domain import temporal
 from hindsight_bus.domain.errors import EmbedderUnavailable, InvalidField, ProfileMismatch
+from hindsight_bus.domain.language import detect
 from hindsight_bus.domain.memory import Head, Memory, MemoryState, Vector
 from hindsight_bus.domain.names import Namespace, owner_id, partition_of
 from hindsight_bus.domain.policy import RankingWeights
@@ -79,6 +80,16 @@ class SearchAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class _Asked:
+    """A request as all views are asked it."""
+
+    request: SearchRequest
+    vector: Vectors | None
+    among: int
+    is_foreign: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Found:
     view: LoadedView
     shared: bool
@@ -116,7 +127,10 @@ class Searcher:
             await self._views.wait_until(view, request.freshness)
         vector, dense_skipped = await self._query_vector(views, request)
         positions = Positions(self._views.position(view) for view in views)
-        found = await asyncio.gather(*(self._in_view(view, request, vector) for view in views))
+        language = detect(request.query)
+        is_foreign = language != "und" and not any(view.view.speaks(language) for view in views)
+        asked = _Asked(request, vector, len(views), is_foreign)
+        found = await asyncio.gather(*(self._in_view(view, asked) for view in views))
         apart, rest = _split([each for several in found for each in several], request)
         pinned, hits = await asyncio.gather(
             self._read_back(_merge(apart, MAX_PINNED), request, MAX_PINNED),
@@ -169,9 +183,8 @@ class Searcher:
         except EmbedderUnavailable:
             return None, True
 
-    async def _in_view(
-        self, view: LoadedView, request: SearchRequest, vector: Vectors | None
-    ) -> list[_Found]:
+    async def _in_view(self, view: LoadedView, asked: _Asked) -> list[_Found]:
+        request, vector = asked.request, asked.vector
         namespace = view.record.namespace
         policy = self._policies.in_force(namespace)
         fits = vector is not None and view.dimension in (0, len(vector))
@@ -188,6 +201,8 @@ class Searcher:
             spans=temporal.spans(request.query, request.query_time_ms or now_ms),
             edge=temporal.edge(request.query),
             without=request.without,
+            among=asked.among,
+            is_foreign=asked.is_foreign,
             pinned_apart=MAX_PINNED if request.sets_pinned_apart else 0,
         )
         candidates = await self._views.search(view, query)

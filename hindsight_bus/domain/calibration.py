@@ -6,6 +6,7 @@ other. It is fitted on labelled questions: memories that answer against the best
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -17,6 +18,8 @@ Floats = NDArray[np.float64]
 
 _ROUNDS = 50
 _SHRINKAGE = 1e-3
+_CHANCE = 1.0 / 3.0
+"""How the odds of the best of several namespaces without an answer grow with their number, as measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +39,21 @@ class Calibration:
     floor: float = 0.0
     """Likelihood of the best memory below which a search returns nothing."""
 
+    def floor_among(self, namespaces: int) -> float:
+        """Return the floor for one of several namespaces asked at once: the more, the likelier one fits by chance."""
+        if not self.floor:
+            return 0.0
+        odds = self.floor / (1.0 - self.floor) * math.pow(max(namespaces, 1), _CHANCE)
+        return odds / (1.0 + odds)
+
 
 PROFILES: Mapping[str, Calibration] = MappingProxyType(
     {
-        "e5": Calibration(background=0.80, dense=9.15, lexical=1.59, temporal=2.97, bias=-5.49, floor=0.04),
-        "use": Calibration(background=0.14, dense=9.15, lexical=1.59, temporal=2.97, bias=-5.49, floor=0.04),
+        "e5": Calibration(background=0.80, dense=10.8, lexical=1.45, temporal=3.17, bias=-5.56, floor=0.05),
+        "use": Calibration(background=0.14),
     }
 )
-"""As fitted on the questions of two memory benchmarks, in Chinese and English; see docs/explanation/retrieval.md."""
+"""``e5`` as fitted on questions of two memory benchmarks, in Chinese and English; of ``use`` the background alone."""
 
 
 def calibration_of(profile: str) -> Calibration:

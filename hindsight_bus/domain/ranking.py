@@ -21,9 +21,9 @@ Ints = NDArray[np.int64]
 
 DAY_MS = 86_400_000
 
-_DENSE_SHARE = 0.6
+_DENSE_SHARE = 0.55
 """Share of the dense channel where both text and vector speak; the rest is the lexical channel's."""
-_MEAN_SHARE = 0.5
+_MEAN_SHARE = 0.75
 """Share of the namespace's own mean in the background, where the profile's is known."""
 _MEAN_SUPPORT = 8
 """Memories from which on the mean has half of its share."""

@@ -101,3 +101,11 @@ async def test_a_question_that_says_nothing_finds_nothing(node: Node) -> None:
     """White space is a question without words, not a request for everything."""
     await node.note("drinks coffee")
     assert (await ask(node, " ")).hits == []
+
+
+async def test_a_question_in_another_language_is_answered_by_meaning(node: Node) -> None:
+    """Where no memory is in the query's language, the view is told so, and one in its language is no hindrance."""
+    await node.note("drinks coffee in the morning")
+    await node.work()
+    [hit] = (await ask(node, "早上喝什么")).hits
+    assert hit.memory.version.text == "drinks coffee in the morning"

@@ -347,3 +347,28 @@ def test_a_fit_needs_both_kinds() -> None:
     """Answers alone, or noise alone, tell nothing."""
     with pytest.raises(ValueError, match="answer"):
         fit(np.ones((3, 3)), np.ones(3, bool), 0.0)
+
+
+@given(st.floats(0.001, 0.9), st.integers(1, 100))
+def test_the_floor_rises_with_the_namespaces_asked(floor: float, namespaces: int) -> None:
+    """One namespace is held to the floor itself, each more to a higher one; no floor stays none."""
+    calibration = Calibration(floor=floor)
+    assert calibration.floor_among(1) == pytest.approx(floor)
+    assert floor - 1e-12 <= calibration.floor_among(namespaces) < calibration.floor_among(namespaces + 1) < 1.0
+    assert Calibration().floor_among(namespaces) == 0.0
+
+
+def test_a_view_tells_which_languages_it_holds() -> None:
+    """A language counts from its first memory to its last."""
+    view = view_of(row(1, "tea", language="en"))
+    assert view.speaks("en")
+    assert not view.speaks("zh")
+    view.remove([f"{1:032x}"])
+    assert not view.speaks("en")
+
+
+def test_a_question_in_a_foreign_language_is_held_to_no_floor() -> None:
+    """Cosines across languages are of another scale, so nothing is withheld for them."""
+    view = view_of(row(1, "tea", vector=direction(1)), calibration=Calibration(floor=0.999))
+    assert ask(view, "quantum", direction(1)) == []
+    assert numbers(ask(view, "quantum", direction(1), is_foreign=True)) == [1]

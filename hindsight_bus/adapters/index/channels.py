@@ -155,8 +155,8 @@ def _heard(held: Indexes, query: ViewQuery, mask: Mask) -> _Heard:
     vector = vector_of(query) if held.dense.count else None
     background = 0.0
     if vector is not None:
-        mean = held.dense.mean_cosine(vector)
-        background = ranking.background(held.calibration.background, mean, held.dense.count)
+        profile = 0.0 if query.is_foreign else held.calibration.background
+        background = ranking.background(profile, held.dense.mean_cosine(vector), held.dense.count)
     return _Heard(
         vector,
         background,

@@ -124,6 +124,10 @@ class Columns:
         """Tell whether any row has an expire time, so that matches depend on the time of asking."""
         return self._expiring > 0
 
+    def has_language(self, language: str) -> bool:
+        """Tell whether any row is in a language."""
+        return language in self._tokens["language"]
+
     @property
     def has_pinned(self) -> bool:
         """Tell whether any row is pinned."""

@@ -82,9 +82,9 @@ def _answer(held: Indexes, query: ViewQuery, mask: Mask, neighbours: Slots) -> l
         return []
     likelihood = ranking.answering(found.evidence, held.calibration)
     fit = ranking.fitted(found.lifted, found.evidence)
-    kept = ranking.decided(
-        fit, likelihood, found.is_named, held.columns["has_names"][found.slots], held.calibration.floor
-    )
+    floor = 0.0 if query.is_foreign else held.calibration.floor_among(query.among)
+    has_names = held.columns["has_names"][found.slots]
+    kept = ranking.decided(fit, likelihood, found.is_named, has_names, floor)
     relevance = ranking.relevance(fit, float(likelihood.max()))
     return _ranked(held, query, found.only(kept), relevance[kept])
 

@@ -121,6 +121,10 @@ class View:
         """Return at most ``limit`` rows that match, newest first; O(n)."""
         return searching.matching(self._indexes, filter, limit)
 
+    def speaks(self, language: str) -> bool:
+        """Tell whether any memory is in a language; O(1), may be called from any thread."""
+        return self._columns.has_language(language)
+
     def subjects(self) -> Mapping[str, str]:
         """Return known surface forms -> subject, of live memories, as they stand; O(1) unless they changed."""
         return self._known.chosen
