@@ -13,6 +13,7 @@ from hindsight_bus.cli.link import DEFAULT_TARGET, ApiKey, Json, Target, dial, f
 
 if TYPE_CHECKING:
     import hbus
+    from hindsight_bus.calibrating import Fitted
     from hindsight_bus.evaluation.dataset import DataSet
     from hindsight_bus.evaluation.report import Result
 
@@ -74,3 +75,45 @@ def _results(bus: hbus.Client, data: DataSet, top_k: int, usage: bool) -> list[R
     except run.NotLoaded as error:
         fail(str(error))
     return run.grouped(loaded, run.ask(bus, loaded, top_k), bus if usage else None)
+
+
+@app.command()
+def calibrate(
+    files: Files,
+    embedder: Annotated[str, typer.Option(help="Embedding profile: e5 or use.")] = "e5",
+    as_json: Json = False,
+) -> None:
+    """Fit what a cosine, a word and a date are worth in an embedding profile, and the floor of relevance.
+
+    No server is needed. It prints the row of the table in hindsight_bus/domain/calibration.py, where weights stand with
+    their profile. The more questions of each language and kind the data holds, the better they hold elsewhere.
+    """
+    import asyncio
+    from dataclasses import asdict
+
+    from hindsight_bus.calibrating import NothingToFit
+
+    try:
+        fitted = asyncio.run(_fitted(embedder, [_read(path) for path in files]))
+    except NothingToFit as error:
+        fail(str(error))
+    if as_json:
+        output.emit(asdict(fitted))
+        return
+    numbers = ", ".join(f"{name}={value:.3g}" for name, value in asdict(fitted.weights).items())
+    output.note(f"{fitted.answering} hits that answer, {fitted.silent} best ones that do not")
+    typer.echo(f'"{fitted.profile}": Calibration({numbers}),')
+
+
+async def _fitted(embedder: str, sets: list[DataSet]) -> Fitted:
+    from hindsight_bus.adapters.embedding.profiles import open_embedder
+    from hindsight_bus.calibrating import calibrate
+
+    try:
+        model = open_embedder(embedder)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    try:
+        return await calibrate(model, sets)
+    finally:
+        await model.close()

@@ -104,3 +104,33 @@ async def test_bad_data_is_refused(server: ServerProcess, tmp_path: Path) -> Non
         result = await evaluate(server, path)
         assert result.exit_code == 1
         assert problem in result.stderr
+
+
+async def test_calibration_tells_answers_from_noise(tmp_path: Path) -> None:
+    """Weights of a profile are fitted on labelled questions, without a server; without labels nothing is."""
+    lines: list[dict[str, Any]] = []
+    for owner, things in (
+        ("li", ("tea", "piano", "hiking", "poems")),
+        ("wang", ("chess", "coffee", "maps", "trains")),
+    ):
+        for thing in things:
+            memory = {
+                "id": thing,
+                "namespace": owner,
+                "text": f"The {owner} family is fond of {thing} at the weekend",
+            }
+            query = {"namespace": owner, "text": f"Who enjoys {thing}?", "relevant": [thing]}
+            lines += [{"memory": memory}, {"query": query}]
+    path = tmp_path / "labelled.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    command = ["eval", "calibrate", str(path), "--embedder", "use", "--json"]
+    result = await asyncio.to_thread(CliRunner().invoke, app, command)
+    assert result.exit_code == 0, result.output
+    fitted = json.loads(result.stdout)
+    assert (fitted["profile"], fitted["answering"], fitted["silent"]) == ("use", 8, 8)
+    assert fitted["weights"]["lexical"] > 0.0
+    assert 0.0 < fitted["weights"]["floor"] < 1.0
+    path.write_text(json.dumps(lines[1] | {"query": lines[1]["query"] | {"relevant": []}}))
+    bare = await asyncio.to_thread(CliRunner().invoke, app, command)
+    assert bare.exit_code == 1
+    assert "no question" in bare.stderr
