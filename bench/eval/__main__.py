@@ -41,6 +41,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=default, help="folder of the data sets (HBUS_EVAL_DATA)")
     parser.add_argument("--embedder", default="e5", help="embedding profile of the server")
     parser.add_argument("--html", type=Path, help="write a report with plots to this file")
+    parser.add_argument(
+        "--store", type=Path, help="keep the store here: what a later run finds in it is not loaded again"
+    )
     parser.add_argument("--quick", action="store_true", help="without LoCoMo, whose vectors take minutes")
     parser.add_argument(
         "--no-ablation", action="store_true", help="without the runs that leave out a channel"
@@ -73,7 +76,7 @@ class Evaluation:
         page.parts.append(verdicts(self.results))
         if not self._options.no_ablation:
             page.parts.append(self._ablation([*stores, sets[-3]]))
-        if not self._options.quick:
+        if not self._options.quick and not self._options.store:
             self._utilisation(stores[2], page)
         return page
 
@@ -110,7 +113,7 @@ class Evaluation:
         return Table("What each channel is worth", columns, rows)
 
     def _utilisation(self, data: DataSet, page: Page) -> None:
-        """Report the benchmark's answers as used; last, for use changes what is found."""
+        """Report the benchmark's answers as used; last, and on no store that is kept, for use changes what is found."""
         loaded = self._load(data)
         [result] = run.grouped(loaded, run.ask(self._bus, loaded, _TOP_K), self._bus)
         row = (data.name, report.share(result.summary.utilisation))
@@ -146,8 +149,10 @@ def main() -> None:
     if not options.data.is_dir():
         print(f"skipped: no data sets at {options.data}; name their folder with --data or HBUS_EVAL_DATA")
         return
-    with TemporaryDirectory(prefix="hbus-eval-") as directory:
-        page = asyncio.run(_run(options, Path(directory)))
+    with TemporaryDirectory(prefix="hbus-eval-") as scratch:
+        directory = options.store or Path(scratch)
+        directory.mkdir(parents=True, exist_ok=True)
+        page = asyncio.run(_run(options, directory.resolve()))
     _print(page)
     if options.html:
         options.html.write_text(page.html(), "utf-8")
