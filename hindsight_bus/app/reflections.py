@@ -26,7 +26,15 @@ from hindsight_bus.domain.names import Namespace, ResourceName, digest, task_nam
 from hindsight_bus.domain.position import Positions
 from hindsight_bus.domain.reflector import text_of
 from hindsight_bus.domain.sequences import gaps
-from hindsight_bus.domain.tasks import LearntLesson, Lesson, Reflection, ReflectionState, Task, kind_tag
+from hindsight_bus.domain.tasks import (
+    LearntLesson,
+    Lesson,
+    Reflection,
+    ReflectionState,
+    Task,
+    kind_tag,
+    outcome_tag,
+)
 from hindsight_bus.domain.trajectory import Trajectory, trim
 from hindsight_bus.ports import DueItem, Ref, Reflector, Stored, TakenItem
 
@@ -185,7 +193,7 @@ def _draft(task: Task, running: Reflection, lesson: Lesson) -> WriteDraft:
     """Return the write of a lesson. Lessons of one task kind that say the same share subject and value: one memory."""
     language = detect(task.goal)
     text, statement = text_of(lesson, language), digest(lesson.statement, size=8)
-    tags = [task.outcome.name.lower(), f"reflector:{running.reflector}"[:64]]
+    tags = [outcome_tag(task.outcome), f"reflector:{running.reflector}"[:64]]
     return WriteDraft(
         namespace=task.lessons,
         type=MemoryType.LESSON,

@@ -24,7 +24,16 @@ from hindsight_bus.domain.names import Namespace, ResourceName, id_for_request
 from hindsight_bus.domain.position import Positions
 from hindsight_bus.domain.query import Filter
 from hindsight_bus.domain.sequences import count, holds, with_numbers
-from hindsight_bus.domain.tasks import Step, Task, TaskOutcome, TaskSteps, kind_tag, lessons_of, tasks_of
+from hindsight_bus.domain.tasks import (
+    Step,
+    Task,
+    TaskOutcome,
+    TaskSteps,
+    kind_tag,
+    lessons_of,
+    outcome_tag,
+    tasks_of,
+)
 from hindsight_bus.ports import Committed, DueItem, Ids, Ref, Stored
 
 MAX_STEPS = 10_000
@@ -32,7 +41,7 @@ MAX_STEP_BYTES = 8 * 1024 * 1024
 """Of all texts of a task's steps."""
 MAX_LESSONS = 5
 _MAX_QUERY_CHARS = 2048
-_LESSONS = Filter(types=frozenset({MemoryType.LESSON}))
+_OF_FAILURES = outcome_tag(TaskOutcome.FAILURE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +111,9 @@ def _with_steps(task: Task, steps: Sequence[Step]) -> Task:
     return replace(task, recorded=recorded, batches=task.batches + 1, step_bytes=size)
 
 
-def _search(places: tuple[Namespace, ...], query: str, filter: Filter, freshness: Freshness) -> SearchRequest:
+def _search(
+    places: tuple[Namespace, ...], query: str, tags: frozenset[str], freshness: Freshness
+) -> SearchRequest:
     return SearchRequest(
         namespaces=places,
         query=query,
@@ -110,7 +121,7 @@ def _search(places: tuple[Namespace, ...], query: str, filter: Filter, freshness
         vector=None,
         as_agent="",
         for_user="",
-        filter=filter,
+        filter=Filter(types=frozenset({MemoryType.LESSON}), tags=tags),
         freshness=freshness,
         weights=None,
     )
@@ -206,18 +217,16 @@ class Tasks:
         """Return the lessons that match the goal, and those of the same kind of task."""
         own = lessons_of(tasks_of(caller.tenant, "", task.agent))
         places = tuple(dict.fromkeys((task.lessons, own)))
-        by_goal = _search(places, draft.goal[:_MAX_QUERY_CHARS], _LESSONS, draft.freshness)
-        same_kind = replace(_LESSONS, tags=frozenset({kind_tag(draft.kind)}))
-        by_kind = _search(places, "", same_kind, draft.freshness)
-        searches = [by_goal, by_kind] if draft.kind else [by_goal]
+        searches = [_search(places, draft.goal[:_MAX_QUERY_CHARS], frozenset(), draft.freshness)]
+        if draft.kind:
+            for tags in ({kind_tag(draft.kind), _OF_FAILURES}, {kind_tag(draft.kind)}):
+                searches.append(_search(places, "", frozenset(tags), draft.freshness))
         answers = await asyncio.gather(*(self._searcher.search(caller, each) for each in searches))
         found: dict[str, Hit] = {}
         for answer in answers:
             for hit in answer.hits:
                 found.setdefault(hit.memory.name, hit)
-        hits = sorted(
-            found.values(), key=lambda hit: TaskOutcome.FAILURE.name.lower() not in hit.memory.version.tags
-        )
+        hits = sorted(found.values(), key=lambda hit: _OF_FAILURES not in hit.memory.version.tags)
         return hits[:MAX_LESSONS], answers[0].positions
 
     # -- changing

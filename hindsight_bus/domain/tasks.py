@@ -156,6 +156,11 @@ def tasks_of(tenant: str, user: str, agent: str) -> Namespace:
     return Namespace(tenant, "user", user, "tasks") if user else Namespace(tenant, "agent", agent, "tasks")
 
 
+def outcome_tag(outcome: TaskOutcome) -> str:
+    """Return the tag of lessons from tasks that ended in one way."""
+    return outcome.name.lower()
+
+
 def kind_tag(kind: str) -> str:
     """Return the tag of lessons from tasks of one kind; cut to what a tag may hold."""
     return f"kind:{kind}"[:64]

@@ -143,6 +143,20 @@ async def test_lessons_of_the_same_kind_come_whatever_the_goal_says() -> None:
         assert not (await node.start("zzz qqq", kind="invoice")).lessons
 
 
+async def test_failures_are_not_crowded_out() -> None:
+    """However many lessons of successes are newer, the one failure of that kind comes first."""
+    async with running(TaskNode()) as node:
+        assert isinstance(node, TaskNode)
+        await node.failed(*EXPIRED)
+        for n in range(8):
+            mended = (await node.start(f"goal {n}")).task
+            await node.record(mended, call(1, f"tool{n}", "timeout"), call(2, f"tool{n}"))
+            await node.finish(mended, TaskOutcome.SUCCESS)
+            await node.work()
+        found = (await node.start("zzz qqq")).lessons
+        assert ["failure" in hit.memory.version.tags for hit in found] == [True, False, False, False, False]
+
+
 async def test_working_memory_goes_when_the_task_ends() -> None:
     """What was noted for the task alone is forgotten with its end, and nothing else is."""
     node = TaskNode()
