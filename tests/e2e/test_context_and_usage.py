@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -11,10 +12,12 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from typer.testing import CliRunner, Result
 
 import hbus
 import hbus.aio
 from hbus import errors
+from hindsight_bus.cli.app import app
 from hindsight_bus.domain.context import Mark, parse
 from tests.e2e.scripted_bus import Threaded
 from tests.faults.processes import ServerProcess
@@ -166,3 +169,21 @@ async def test_what_is_malformed_is_named(bus: Any, facts: str) -> None:
         with pytest.raises(errors.HbusError) as refused:
             await call()
         assert refused.value.field == field
+
+
+async def test_the_command_line_prints_the_block_alone(server: ServerProcess, facts: str) -> None:
+    """The block goes to stdout, ready for a pipe; the advice, or that there is nothing, goes to stderr."""
+    with hbus.connect(server.target, agent="support") as client:
+        client.write(facts, "Li drinks tea", type="episodic", channel="ingest")
+
+    async def context(*arguments: str) -> Result:
+        command = ["context", "What does Li drink?", *arguments]
+        return await asyncio.to_thread(CliRunner().invoke, app, command, env={"HBUS_TARGET": server.target})
+
+    found = await context("-n", facts, "--fresh")
+    assert found.exit_code == 0, found.output
+    assert [line.text for line in parse(found.stdout.rstrip("\n")).lines] == ["Li drinks tea"]
+    assert "system prompt" in found.stderr
+    none = await context("-n", f"{facts}-none")
+    assert (none.stdout, none.stderr) == ("", "nothing relevant found\n")
+    assert (await context()).exit_code == 2
