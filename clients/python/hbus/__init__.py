@@ -11,13 +11,17 @@
 from hbus import aio, errors, steps
 from hbus.backoff import NO_RETRY, Backoff
 from hbus.client import Client, connect
+from hbus.consuming import RejectEvent
+from hbus.consumption import Consumption
 from hbus.errors import HbusError
 from hbus.pipeline import Outcome, Published
 from hbus.requests import new_request_id
 from hbus.requests import write as write_request
 from hbus.subscription import Subscription
+from hbus.v1.bus_service_pb2 import Group
 from hbus.v1.conflict_pb2 import Conflict, ConflictState, ResolutionAction
 from hbus.v1.event_pb2 import Event, EventKind
+from hbus.v1.group_pb2 import DeadLetter, Delivery
 from hbus.v1.memory_pb2 import Attachment, Cardinality, Channel, Memory, MemoryState, MemoryType
 from hbus.v1.memory_service_pb2 import Decision, SearchHit, WriteMemoryRequest, WriteMemoryResponse
 from hbus.v1.namespace_pb2 import ConflictPolicy, RankingWeights
@@ -34,9 +38,13 @@ __all__ = [
     "Conflict",
     "ConflictPolicy",
     "ConflictState",
+    "Consumption",
+    "DeadLetter",
     "Decision",
+    "Delivery",
     "Event",
     "EventKind",
+    "Group",
     "HbusError",
     "InsightKind",
     "Memory",
@@ -47,6 +55,7 @@ __all__ = [
     "RankingWeights",
     "Reflection",
     "ReflectionState",
+    "RejectEvent",
     "ResolutionAction",
     "SearchHit",
     "Step",

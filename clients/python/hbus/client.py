@@ -15,6 +15,7 @@ from hbus.backoff import Attempts, Backoff, Outage
 from hbus.cursor import Cursor
 from hbus.endpoint import DEFAULT_TARGET, Endpoint
 from hbus.fields import EventFields, FilterFields, MemoryChanges, PolicyFields, ReadFields, WriteFields
+from hbus.groups import GroupCalls
 from hbus.paging import G, P
 from hbus.pipeline import Outcome, Pipeline, Published, outcome
 from hbus.publishing import publish
@@ -85,7 +86,7 @@ def connect(
     return Client(endpoint, timeout=timeout, backoff=backoff or Backoff())
 
 
-class Client(TaskCalls):
+class Client(GroupCalls, TaskCalls):
     """The memory of agents, for threads. Safe to share between threads; close it, or use it as a context manager.
 
     Calls return the messages of ``hbus.v1`` and raise ``HbusError``. Every mutation carries a ``request_id``, a fresh

@@ -12,6 +12,7 @@ import grpc
 
 from hbus import requests
 from hbus.aio.cancellation import decode
+from hbus.aio.groups import GroupCalls
 from hbus.aio.publishing import publish
 from hbus.aio.subscription import Subscription
 from hbus.aio.tasks import TaskCalls
@@ -83,7 +84,7 @@ def connect(
     return Client(endpoint, timeout=timeout, backoff=backoff or Backoff())
 
 
-class Client(TaskCalls):
+class Client(GroupCalls, TaskCalls):
     """The memory of agents, for asyncio. Use it within one event loop; close it, or use it as a context manager.
 
     Calls return the messages of ``hbus.v1`` and raise ``HbusError``. Every mutation carries a ``request_id``, a fresh

@@ -1,0 +1,107 @@
+"""What the client for asyncio does with consumer groups."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Unpack
+
+from hbus import group_requests
+from hbus.aio.consumption import Consumption, Handler
+from hbus.backoff import Backoff, Outage
+from hbus.consuming import HANDLER_BACKOFF, Membership
+from hbus.group_requests import ConsumeFields
+from hbus.v1.bus_service_pb2 import DeleteGroupRequest, Group, ListDeadLettersRequest, ListGroupsRequest
+from hbus.v1.group_pb2 import DeadLetter
+from hbus.values import Token
+
+if TYPE_CHECKING:  # the generated stubs know it, the generated code does not
+    from hbus.v1.bus_service_pb2_grpc import BusServiceAsyncStub
+
+STREAM_BACKOFF = Backoff(first_s=0.1, cap_s=2.0)
+
+
+class GroupCalls(ABC):
+    """Calls of ``hbus.v1.BusService`` about groups, as a part of ``aio.Client``."""
+
+    _bus: BusServiceAsyncStub
+    _long_bus: BusServiceAsyncStub
+    _metadata: tuple[tuple[str, str], ...]
+
+    def consume(
+        self,
+        handler: Handler,
+        *,
+        group: str,
+        namespaces: str | Iterable[str] = (),
+        member: str = "",
+        concurrency: int = 8,
+        retry: Backoff = HANDLER_BACKOFF,
+        reject_after: int = 0,
+        max_outage: float | None = None,
+        **fields: Unpack[ConsumeFields],
+    ) -> Consumption:
+        """Work off the events of a group, shared with its other members; each comes at least once.
+
+        Without ``namespaces`` the group must exist. ``member`` is a name of this process's own unless given: one that
+        comes back under its name within the lease goes on where it was. At most ``concurrency`` handlers run at a time.
+        Failed events come again after ``retry``, and are dead letters after the group's ``max_attempts``, or after
+        ``reject_after`` where that is less. Cuts are mended for ever, or for ``max_outage`` seconds.
+        """
+        opening = group_requests.opening(group, namespaces, member, fields)
+        window = group_requests.WINDOW_PER_HANDLER * concurrency
+        return Consumption(
+            lambda: self._long_bus.Consume(metadata=self._metadata),
+            Membership(opening, window, retry, reject_after),
+            handler,
+            concurrency,
+            Outage(STREAM_BACKOFF, max_outage),
+        )
+
+    async def groups(self, *, page_size: int = 0, timeout: float | None = None) -> AsyncIterator[Group]:
+        """Yield the groups by name, with where they stand."""
+        request = ListGroupsRequest(page_size=page_size)
+        async for page in self._pages(self._bus.ListGroups, request, timeout):
+            for each in page.groups:
+                yield each
+
+    async def seek_group(
+        self, group: str, to: str | Token | Sequence[Token] | datetime, *, timeout: float | None = None
+    ) -> None:
+        """Let a group go on from ``"now"``, ``"beginning"``, tokens or a time; members notice within 2 s.
+
+        What is pending is dropped; dead letters stay.
+        """
+        await self._call(self._bus.SeekGroup, group_requests.seek(group, to), timeout)
+
+    async def delete_group(self, group: str, *, timeout: float | None = None) -> None:
+        """Remove a group with its pending events and dead letters."""
+        await self._call(self._bus.DeleteGroup, DeleteGroupRequest(group=group), timeout)
+
+    async def dead_letters(
+        self, group: str, *, page_size: int = 0, timeout: float | None = None
+    ) -> AsyncIterator[DeadLetter]:
+        """Yield the events of a group that no member could settle."""
+        request = ListDeadLettersRequest(group=group, page_size=page_size)
+        async for page in self._pages(self._bus.ListDeadLetters, request, timeout):
+            for each in page.dead_letters:
+                yield each
+
+    async def redrive(
+        self,
+        group: str,
+        letters: Iterable[DeadLetter | str] | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> int:
+        """Give dead letters, or all of them (None), another run of attempts; return how many there were."""
+        request = group_requests.redrive(group, letters)
+        answer = await self._call(self._bus.RedriveDeadLetters, request, timeout)
+        return int(answer.redriven)
+
+    @abstractmethod
+    async def _call(self, method: Any, request: Any, timeout: float | None) -> Any: ...
+
+    @abstractmethod
+    def _pages(self, method: Any, request: Any, timeout: float | None) -> AsyncIterator[Any]: ...
