@@ -19,6 +19,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 
 from hbus.v1 import bus_service_pb2, bus_service_pb2_grpc, memory_service_pb2, memory_service_pb2_grpc
 from hindsight_bus.app import watch
+from hindsight_bus.app.search import SearchAnswer
 from hindsight_bus.domain.position import Positions
 from hindsight_bus.server import CannotListen, Server, Stop, serve
 from hindsight_bus.settings import Settings
@@ -198,7 +199,7 @@ async def test_stopping_ends_streams_and_finishes_calls() -> None:
         async def slowly(*_: object) -> Any:
             begun.set()
             await release.wait()
-            return SimpleNamespace(hits=[], positions=Positions(), dense_skipped=False)
+            return SearchAnswer([], Positions())
 
         running.use_cases.answers["search"] = slowly
         running.use_cases.answers["subscribe"] = _silence()
