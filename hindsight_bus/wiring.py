@@ -36,8 +36,8 @@ from hindsight_bus.app.policies import PolicyBook
 from hindsight_bus.app.read import Reader
 from hindsight_bus.app.records import RecordReader
 from hindsight_bus.app.reflections import Reflections
-from hindsight_bus.app.rule_reflector import RuleReflector
 from hindsight_bus.app.retention import Retention
+from hindsight_bus.app.rule_reflector import RuleReflector
 from hindsight_bus.app.search import Searcher
 from hindsight_bus.app.served import ServedNotes
 from hindsight_bus.app.tail import Tails

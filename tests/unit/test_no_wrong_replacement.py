@@ -14,8 +14,8 @@ from hindsight_bus.adapters.memory.groups import FakeGroups
 from hindsight_bus.adapters.memory.ids import FakeIds
 from hindsight_bus.adapters.memory.log import FakeLog
 from hindsight_bus.app.caller import OPEN_TENANT, Caller
-from hindsight_bus.app.freshness import Freshness
 from hindsight_bus.app.draft import WriteDraft
+from hindsight_bus.app.freshness import Freshness
 from hindsight_bus.domain.memory import Channel, MemoryType
 from hindsight_bus.domain.names import Namespace, ResourceName
 from hindsight_bus.settings import Settings
