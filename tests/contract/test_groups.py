@@ -24,7 +24,7 @@ from tests.contract.groups_rig import (
     retry,
     revisions,
 )
-from tests.contract.memory_log_rig import PARTITION
+from tests.contract.memory_log_rig import PARTITION, PARTITIONS
 
 HASTY = replace(BASIS, lease_ms=SHORT_MS)
 
@@ -99,6 +99,7 @@ async def test_a_partition_begins_once(groups: GroupsRig) -> None:
     await groups.take(group, "m1", 1, 2)
     assert await groups.groups.begin(group, Position(PARTITION, 0, 0)) == groups.done[1].position
     assert await groups.groups.begun(PARTITION) == [group.id]
+    assert await groups.groups.begun(PARTITIONS) == []
 
 
 async def test_each_event_goes_to_one_member(groups: GroupsRig) -> None:

@@ -28,7 +28,7 @@ class GroupKeys:
 
     def listing(self, partition: int) -> bytes:
         """Return the key of the ids of the groups that have state in a partition."""
-        return f"hb:{{p{partition}}}:groups".encode()
+        return f"hb:{{p{partition}}}:begun".encode()
 
     def dead(self, group_id: str, partition: int) -> bytes:
         """Return the key of a group's dead letters."""

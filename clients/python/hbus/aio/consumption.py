@@ -26,10 +26,10 @@ Stream = grpc.aio.StreamStreamCall
 class Consumption:
     """A member at work: it hands events to a handler, several at a time, and says what became of each.
 
-    Use it as a context manager: entering returns once the group stands, leaving stops gracefully. A handler that returns acknowledges; one that raises
-    gives the event back, to come again later and later until its attempts are used up; ``hbus.RejectEvent`` makes it a
-    dead letter at once. When the connection breaks, the member comes back under its name and says again what was not
-    answered. An event may come more than once: handlers must bear that.
+    Use it as a context manager: entering returns once the group stands, leaving stops gracefully. A handler that
+    returns acknowledges; one that raises gives the event back, to come again later and later until its attempts are
+    used up; ``hbus.RejectEvent`` makes it a dead letter at once. When the connection breaks, the member comes back
+    under its name and says again what was not answered. An event may come more than once: handlers must bear that.
     """
 
     def __init__(
