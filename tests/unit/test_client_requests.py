@@ -163,7 +163,9 @@ def test_a_malformed_target_is_refused(target: str) -> None:
 def test_an_agent_may_have_a_name_in_any_script() -> None:
     """Headers are ASCII, so such a name travels percent-encoded."""
     assert Endpoint.of("localhost:1", agent="客服").metadata == (("hbus-agent", "%E5%AE%A2%E6%9C%8D"),)
-    assert Endpoint.of("localhost:1", agent="after-sales@eu.1").metadata == (("hbus-agent", "after-sales@eu.1"),)
+    assert Endpoint.of("localhost:1", agent="after-sales@eu.1").metadata == (
+        ("hbus-agent", "after-sales@eu.1"),
+    )
 
 
 def test_a_key_that_cannot_be_a_header_is_refused() -> None:

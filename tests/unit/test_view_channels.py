@@ -354,7 +354,9 @@ def test_the_floor_rises_with_the_namespaces_asked(floor: float, namespaces: int
     """One namespace is held to the floor itself, each more to a higher one; no floor stays none."""
     calibration = Calibration(floor=floor)
     assert calibration.floor_among(1) == pytest.approx(floor)
-    assert floor - 1e-12 <= calibration.floor_among(namespaces) < calibration.floor_among(namespaces + 1) < 1.0
+    assert (
+        floor - 1e-12 <= calibration.floor_among(namespaces) < calibration.floor_among(namespaces + 1) < 1.0
+    )
     assert Calibration().floor_among(namespaces) == 0.0
 
 

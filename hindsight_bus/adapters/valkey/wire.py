@@ -119,7 +119,9 @@ class Wire:
                 self._last_progress = self._loop.time()
             self._in_flight.extend(future for _, future in calls)
             try:
-                await connection.send_packed_command([_packed(command) for command, _ in calls], check_health=False)
+                await connection.send_packed_command(
+                    [_packed(command) for command, _ in calls], check_health=False
+                )
             except RuntimeError as problem:
                 # What uvloop says, instead of an OSError, of a transport that has just been closed.
                 raise ConnectionResetError(str(problem)) from problem
