@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 import uvloop
 
-from bench import calls, store, streams
+from bench import calls, groups, store, streams
 from bench.data import Namespace
 from bench.processes import product
 from bench.report import Report
@@ -22,7 +22,7 @@ from bench.rig import Rig, set_up
 
 _SIZES = [1_000, 10_000]
 _LARGEST = 100_000
-_PARTS = ("calls", "streams", "cold")
+_PARTS = ("calls", "streams", "groups", "cold")
 
 
 def _arguments() -> argparse.Namespace:
@@ -59,6 +59,9 @@ async def _run(options: argparse.Namespace, directory: Path, report: Report) -> 
             report.add(await streams.fan_out(rig, written[1], options.rounds))
             async for result in streams.replay(rig, read[1], options.rounds):
                 report.add(result)
+        if "groups" in options.only:
+            report.add(await groups.recent(rig, options.rounds))
+            report.add(await groups.backlog(rig, read[1], options.rounds))
         if "cold" in options.only:
             async for result in store.cold_loads(rig, [*read[1:], written[1]]):
                 report.add(result)

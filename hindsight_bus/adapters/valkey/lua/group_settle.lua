@@ -1,16 +1,19 @@
 -- Settle deliveries that the member still has. Returns 1 or 0 (= not its own any more) for each, in order.
 -- Actions: 1 ack, 2 retry, 3 extend, 4 reject.
 local member, max_attempts, settlements = unpack(args)
-local outcomes = {}
+local outcomes, acked, seen = {}, {}, {}
 for n, each in ipairs(settlements) do
   local id, delivery, action, delay, reason = unpack(each)
-  local raw = redis.call('HGET', items, id)
+  local raw = not seen[id] and redis.call('HGET', items, id)
   local item = raw and cmsgpack.unpack(raw)
   if not item or item[1] ~= delivery or item[3] ~= member then
     outcomes[n] = 0
   else
     outcomes[n] = 1
-    if action == 1 then
+    if action == 1 and item[4] == '' then
+      seen[id] = true
+      table.insert(acked, id)
+    elseif action == 1 then
       remove(id, item)
     elseif action == 3 then
       redis.call('ZADD', times, text(now + delay), id)
@@ -22,5 +25,9 @@ for n, each in ipairs(settlements) do
       save(id, item, now + delay)
     end
   end
+end
+if #acked > 0 then
+  redis.call('HDEL', items, unpack(acked))
+  redis.call('ZREM', times, unpack(acked))
 end
 return {'ok', outcomes}
