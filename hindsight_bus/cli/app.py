@@ -12,6 +12,7 @@ from hindsight_bus.cli import (
     context,
     demo,
     evaluate,
+    groups,
     health,
     mcp,
     memories,
@@ -52,6 +53,8 @@ app.command()(memories.search)
 app.command()(context.context)
 app.add_typer(evaluate.app, name="eval")
 app.command()(watch.watch)
+app.command()(groups.consume)
+app.command()(groups.groups)
 app.command()(conflicts.conflicts)
 app.command()(conflicts.resolve)
 app.command()(why.why)

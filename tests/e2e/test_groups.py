@@ -7,10 +7,12 @@ import queue
 from datetime import UTC, datetime
 
 import pytest
+from typer.testing import CliRunner
 
 import hbus
 import hbus.aio
 from hbus.backoff import Backoff
+from hindsight_bus.cli.app import app
 from tests.faults.conftest import Serve, place, seed, serve  # noqa: F401 - fixtures
 from tests.faults.load import client, episode, supply_vectors
 from tests.faults.processes import until
@@ -112,6 +114,28 @@ async def test_a_member_comes_back_after_a_restart(serve: Serve) -> None:  # noq
 
         await until(is_done, 20.0, "everything is settled")
     assert set(seen) == set(texts)
+
+
+async def test_the_command_line_consumes_and_looks_after_groups(target: str) -> None:
+    """Events are printed and settled; groups and dead letters are listed, redriven and removed."""
+    await write(target, "user:wangwu:events", "one", "two")
+    await asyncio.to_thread(_use_command_line, target)
+
+
+def _use_command_line(target: str) -> None:
+    def hbus_says(*arguments: str) -> str:
+        done = CliRunner().invoke(app, [*arguments, "--target", target])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    printed = hbus_says("consume", "cli", "user:wangwu:*", "--start", "beginning", "--count", "2")
+    assert ("one" in printed, "two" in printed) == (True, True)
+    assert "cli" in hbus_says("groups")
+    assert '"name": "cli"' in hbus_says("groups", "--json")
+    assert hbus_says("groups", "--dead", "cli") == ""
+    assert "0 redriven" in hbus_says("groups", "--redrive", "cli")
+    hbus_says("groups", "--delete", "cli")
+    assert "no groups" in hbus_says("groups")
 
 
 async def test_threads_consume_too(target: str) -> None:
