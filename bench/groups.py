@@ -14,6 +14,7 @@ from bench.data import Namespace
 from bench.load import Sample, pooled
 from bench.report import Goal, Result
 from bench.rig import AGENT, Rig, connect
+from bench.store import settle
 from hbus.v1.bus_service_pb2 import (
     AddCredit,
     ConsumeRequest,
@@ -114,6 +115,7 @@ class Member:
 
 async def backlog(rig: Rig, space: Namespace, rounds: int) -> Result:
     """Measure events that the server must read and decode first, taken and acknowledged by batches of 200."""
+    await settle(rig)
     raw = RawGroup(rig, space)
     ours, theirs = [], []
     async with connect(rig.address) as channel:
@@ -136,6 +138,7 @@ async def recent(rig: Rig, rounds: int) -> Result:
             for member in members:
                 await member.join()
             space, _ = await rig.fill(name, _RECENT)
+            await settle(rig)
             raw = RawGroup(rig, space)
             theirs.append(pooled(raw.drain() for _ in members))
             ours.append(pooled([await member.drain(_RECENT) for member in members]))

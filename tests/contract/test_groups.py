@@ -199,6 +199,16 @@ async def test_the_same_id_twice_in_one_call_counts_once(groups: GroupsRig) -> N
     assert await groups.settle(group, "m1", first, first, second) == [True, False, True]
 
 
+async def test_any_number_may_be_settled_at_once(groups: GroupsRig) -> None:
+    """Answers stay in order."""
+    await groups.fill(2)
+    group = await groups.start()
+    first, second = await groups.take(group, "m1", 1, 2)
+    outcomes = await groups.settle(group, "m1", *[first] * 9000, second)
+    assert [n for n, outcome in enumerate(outcomes) if outcome] == [0, 9000]
+    assert await groups.settle(group, "m1") == []
+
+
 async def test_a_retried_event_comes_again_after_its_delay(groups: GroupsRig) -> None:
     """Not before, and then to anybody; the claim says when the next one is due."""
     await groups.fill(1)

@@ -35,6 +35,9 @@ _REFUSALS: Final = {
     b"full": GroupFull,
 }
 
+_SETTLED_AT_ONCE = 1000
+"""Lua hands at most about 8,000 arguments to one command."""
+
 
 class ValkeyGroups:
     """Groups on the server of a ``ValkeyLog``, which makes it."""
@@ -118,10 +121,18 @@ class ValkeyGroups:
     async def settle(
         self, group: GroupRecord, partition: int, member: str, settlements: Sequence[Settlement]
     ) -> list[bool]:
-        """Settle by one script; O(n log pending)."""
-        items = [(_text(s.event), s.delivery, int(s.action), s.delay_ms, s.reason) for s in settlements]
-        reply = await self._call(self._scripts.settle, group, partition, member, group.max_attempts, items)
-        return [bool(outcome) for outcome in reply[1]]
+        """Settle, one script a thousand; O(n log pending)."""
+        outcomes: list[bool] = []
+        for start in range(0, len(settlements), _SETTLED_AT_ONCE):
+            items = [
+                (_text(s.event), s.delivery, int(s.action), s.delay_ms, s.reason)
+                for s in settlements[start : start + _SETTLED_AT_ONCE]
+            ]
+            reply = await self._call(
+                self._scripts.settle, group, partition, member, group.max_attempts, items
+            )
+            outcomes += map(bool, reply[1])
+        return outcomes
 
     async def release(self, group: GroupRecord, partition: int, member: str) -> None:
         """Give back what a member has; O(pending)."""

@@ -1,22 +1,24 @@
 -- Settle deliveries that the member still has. Returns 1 or 0 (= not its own any more) for each, in order.
 -- Actions: 1 ack, 2 retry, 3 extend, 4 reject.
 local member, max_attempts, settlements = unpack(args)
-local outcomes, acked, seen = {}, {}, {}
+local ids, outcomes, acked, settled = {}, {}, {}, {}
+for n, each in ipairs(settlements) do ids[n] = each[1] end
+local found = #ids > 0 and redis.call('HMGET', items, unpack(ids))
 for n, each in ipairs(settlements) do
   local id, delivery, action, delay, reason = unpack(each)
-  local raw = not seen[id] and redis.call('HGET', items, id)
-  local item = raw and cmsgpack.unpack(raw)
+  local item = found[n] and not settled[id] and cmsgpack.unpack(found[n])
   if not item or item[1] ~= delivery or item[3] ~= member then
     outcomes[n] = 0
+  elseif action == 3 then
+    outcomes[n] = 1
+    redis.call('ZADD', times, text(now + delay), id)
   else
     outcomes[n] = 1
+    settled[id] = true
     if action == 1 and item[4] == '' then
-      seen[id] = true
       table.insert(acked, id)
     elseif action == 1 then
       remove(id, item)
-    elseif action == 3 then
-      redis.call('ZADD', times, text(now + delay), id)
     elseif action == 4 or item[2] >= max_attempts then
       bury(id, item, reason)
     else
