@@ -139,7 +139,7 @@ class PartitionFeed:
             commits, upto = await self._read(), self._seen
             for commit in commits:
                 found = self._selection.events(commit)
-                size += commit.size_bytes() if found else 0
+                size += commit.size_bytes if found else 0
                 if events and (len(events) + len(found) > limit or size > _MAX_BATCH_BYTES):
                     return events, upto
                 events += found

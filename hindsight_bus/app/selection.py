@@ -33,6 +33,7 @@ class Selection:
         self._patterns = patterns
         self._filter = filter
         self._agent = agent
+        self._is_about_content = filter.is_about_content
         self._concerned: dict[str, bool] = {}
 
     def partitions(self, total: int) -> list[int]:
@@ -62,7 +63,8 @@ class Selection:
 
     def _wants(self, commit: LogCommit, event: Event) -> bool:
         return self._filter.wants(event, self._agent) and (
-            self._matches(commit, event, event.version, event.confidence_after)
+            not self._is_about_content
+            or self._matches(commit, event, event.version, event.confidence_after)
             or self._matches(commit, event, event.version_before, event.confidence_before)
         )
 

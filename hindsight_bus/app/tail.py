@@ -46,6 +46,8 @@ class LogCommit:
     vectors: Mapping[VersionKey, Vector] = field(default_factory=dict)
     rendered: dict[int, object] = field(default_factory=dict)
     """What readers have made of its events, by event index: made once, shared by all of them."""
+    size_bytes: int = field(init=False)
+    """Estimated memory held."""
 
     @property
     def revision(self) -> int:
@@ -57,10 +59,9 @@ class LogCommit:
         """Position right after the commit."""
         return Position(self.entry.partition, self.entry.revision, self.entry.stamp)
 
-    def size_bytes(self) -> int:
-        """Estimated memory held."""
+    def __post_init__(self) -> None:
         texts = sum(3 * len(version.text) + len(version.attributes) for version in self.versions.values())
-        return texts + _ENTRY_BYTES * len(self.entry.events)
+        self.size_bytes = texts + _ENTRY_BYTES * len(self.entry.events)
 
 
 def own_commit(commit: Commit, committed: Committed, known: Iterable[Version]) -> LogCommit:
@@ -308,11 +309,11 @@ class PartitionTail:
     def _append(self, commits: Sequence[LogCommit]) -> None:
         for commit in commits:
             self._ring[commit.revision] = commit
-            self._ring_bytes += commit.size_bytes()
+            self._ring_bytes += commit.size_bytes
         self.position = commits[-1].position
         while self._ring_bytes > self._ring_limit and len(self._ring) > 1:
             oldest = self._ring.pop(next(iter(self._ring)))
-            self._ring_bytes -= oldest.size_bytes()
+            self._ring_bytes -= oldest.size_bytes
         self._tell(commits)
 
     def _tell(self, commits: Sequence[LogCommit]) -> None:

@@ -266,7 +266,7 @@ class _Subscription:
         size = 0
         for commit in commits:
             found = self._selection.events(commit)
-            size += commit.size_bytes() if found else 0
+            size += commit.size_bytes if found else 0
             if self._batch and (len(self._batch) + len(found) > MAX_EVENTS or size > _MAX_BATCH_BYTES):
                 break
             self._batch += found

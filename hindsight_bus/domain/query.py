@@ -102,6 +102,11 @@ class EventFilter:
     subject_prefix: str = ""
     not_my_own: bool = False
 
+    @property
+    def is_about_content(self) -> bool:
+        """Tell whether it asks anything of the memory, beyond kind and author of the event."""
+        return bool(self.types or self.tags or self.min_confidence or self.subject_prefix)
+
     def wants(self, event: Event, agent: str) -> bool:
         """Tell whether kind and author of an event are wanted."""
         if self.not_my_own and agent and event.agent == agent:

@@ -152,7 +152,7 @@ async def _is_within_the_ring() -> bool:
     held = gc.get_objects()
     commits = [each for each in held if isinstance(each, LogCommit)]
     events = [each for each in held if isinstance(each, WatchEvent)]
-    decoded = sum(commit.size_bytes() for commit in commits)
+    decoded = sum(commit.size_bytes for commit in commits)
     return decoded <= RING_KIB << 10 and len(events) <= len(commits)
 
 
