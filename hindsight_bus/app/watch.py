@@ -263,12 +263,14 @@ class _Subscription:
         commits = tail.since(cursor.revision, MAX_EVENTS)
         if commits is None:
             commits = await read_commits(self._reader.store, cursor, MAX_EVENTS, no_vectors)
-        size = 0
+        size, last = 0, None
         for commit in commits:
             found = self._selection.events(commit)
             size += commit.size_bytes if found else 0
             if self._batch and (len(self._batch) + len(found) > MAX_EVENTS or size > _MAX_BATCH_BYTES):
                 break
             self._batch += found
-            self._cursors[partition] = commit.position
+            last = commit
+        if last is not None:
+            self._cursors[partition] = last.position
         return bool(commits)

@@ -36,8 +36,8 @@ class EventKind(IntEnum):
     """Internal: a task or its reflection changed; ``memory_id`` is the task's. No memory did."""
 
 
-QUIET_KINDS = frozenset({EventKind.INDEXED, EventKind.USED, EventKind.TASK})
-"""What nobody hears of without asking: nothing about the memory changed."""
+QUIET_KINDS = (EventKind.INDEXED, EventKind.USED, EventKind.TASK)
+"""What nobody hears of without asking: nothing about the memory changed. A tuple: hashing an enum takes longer."""
 
 
 @dataclass(frozen=True, slots=True)
