@@ -130,11 +130,6 @@ class Pattern:
         )
 
     @property
-    def is_exact(self) -> bool:
-        """Tell whether the pattern names one namespace."""
-        return "*" not in (self.scope, self.owner, self.kind)
-
-    @property
     def specificity(self) -> tuple[int, ...]:
         """Sort key: more named parts first wins, then owner before kind before scope."""
         named = [part != "*" for part in (self.owner, self.kind, self.scope)]

@@ -45,10 +45,6 @@ class Positions(Mapping[int, Position]):
     def __len__(self) -> int:
         return len(self._by_partition)
 
-    def with_position(self, position: Position) -> Positions:
-        """Return a copy in which the position replaces that of its partition."""
-        return Positions([*self._by_partition.values(), position])
-
     def merged(self, other: Positions) -> Positions:
         """Return, per partition, the later of both."""
         later = dict(self._by_partition)
