@@ -21,10 +21,10 @@ from hindsight_bus.adapters.embedding.profiles import (
     CachedQueries,
     Endpoint,
     LoadedEmbedder,
-    background_cosine,
     open_embedder,
 )
 from hindsight_bus.adapters.embedding.use import UseEmbedder
+from hindsight_bus.domain.calibration import calibration_of
 from hindsight_bus.domain.errors import EmbedderUnavailable
 from hindsight_bus.domain.suspicion import Closeness
 from hindsight_bus.ports import Embedder, Vectors
@@ -328,8 +328,8 @@ async def test_external_vectors_are_never_computed() -> None:
 
 def test_background_is_known_for_measured_profiles_only() -> None:
     """Profiles that were not measured have a background of 0."""
-    assert 0.0 < background_cosine("use") < background_cosine("e5") < 1.0
-    assert background_cosine("openai:m") == 0.0
+    assert 0.0 < calibration_of("use").background < calibration_of("e5").background < 1.0
+    assert calibration_of("openai:m").background == 0.0
 
 
 class CountingModel(FakeModel):

@@ -10,8 +10,6 @@ from hindsight_bus.ports import Vectors
 
 PROFILE = "e5"
 DIMENSION = 384
-BACKGROUND = 0.80
-"""Mean cosine of a question and a memory that have nothing in common (dialogues: en 0.78, zh 0.84)."""
 CLOSENESS = Closeness(default=0.91, across=0.83, by_language={"zh": 0.95})
 """Just above the 99.5 % quantile of the cosines of 30 unrelated statements about a user, each in zh and en: 0.944
 within zh, 0.903 within en, 0.822 across; three quarters of their translations lie above the last (median 0.85)."""

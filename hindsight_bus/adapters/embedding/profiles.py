@@ -40,11 +40,6 @@ def open_embedder(profile: str, endpoint: Endpoint | None = None) -> CachedQueri
     return CachedQueries(_embedder(profile, endpoint))
 
 
-def background_cosine(profile: str) -> float:
-    """Return the mean cosine of texts that have nothing in common, where it was measured; else 0."""
-    return {e5.PROFILE: e5.BACKGROUND, use.PROFILE: use.BACKGROUND}.get(profile, 0.0)
-
-
 def _embedder(profile: str, endpoint: Endpoint | None) -> LoadedEmbedder:
     if profile == e5.PROFILE:
         return e5.E5Embedder()

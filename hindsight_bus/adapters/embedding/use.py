@@ -10,8 +10,6 @@ from hindsight_bus.ports import Vectors
 
 PROFILE = "use"
 DIMENSION = 512
-BACKGROUND = 0.14
-"""Mean cosine of a question and a memory that have nothing in common (dialogues: en 0.12, zh 0.14)."""
 CLOSENESS = Closeness(default=0.55, across=0.55)
 """Above the 99.5 % quantile of the cosines of 30 unrelated statements about a user, each in zh and en (0.45 to 0.47);
 nearly all of their translations lie above it (5 % quantile 0.60)."""
