@@ -197,8 +197,7 @@ class WriteAttempt(ABC, Generic[Target]):
 
     async def memories(self, memory_ids: Sequence[str]) -> dict[str, StoredMemory]:
         """Return the memories that are there, by id."""
-        found = await self.reader.memories(self.partition, memory_ids, self.profile) if memory_ids else []
-        return {memory.head.record.memory_id: memory for memory in found if memory is not None}
+        return await self.reader.by_id(self.partition, memory_ids, self.profile)
 
     # -- answers
 

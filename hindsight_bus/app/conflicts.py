@@ -141,8 +141,8 @@ class Conflicts:
         partition = self._reader.partition(conflict.namespace)
         record = await self._reader.namespace(conflict.namespace)
         profile = record.record.profile if record is not None else ""
-        found = await self._reader.memories(partition, [side.memory_id for side in conflict.sides], profile)
-        memories = {m.head.record.memory_id: m for m in found if m is not None}
+        sides = [side.memory_id for side in conflict.sides]
+        memories = await self._reader.by_id(partition, sides, profile)
         keys = sorted({m.head.record.subject_key for m in memories.values()})
         subjects = await self._reader.many(
             partition, SubjectRecord, [(conflict.namespace.id, k) for k in keys]
@@ -366,8 +366,8 @@ class _Ruling:
         self, reader: RecordReader, subjects: Collection[SubjectChange]
     ) -> dict[str, StoredMemory]:
         wanted = set().union(*(s.affected() | s.sides() for s in subjects)) - set(self._case.memories)
-        found = await reader.memories(self._case.partition, sorted(wanted), self._case.profile)
-        return dict(self._case.memories) | {m.head.record.memory_id: m for m in found if m is not None}
+        others = await reader.by_id(self._case.partition, sorted(wanted), self._case.profile)
+        return dict(self._case.memories) | others
 
 
 _SETTLED = frozenset(

@@ -305,9 +305,7 @@ class Caretaker:
             return
         record = await self._reader.namespace(namespace)
         profile = record.record.profile if record is not None else ""
-        wanted = sorted(subject.affected() | subject.sides())
-        found = await self._reader.memories(partition, wanted, profile)
-        memories = {m.head.record.memory_id: m for m in found if m is not None}
+        memories = await self._reader.by_id(partition, subject.affected() | subject.sides(), profile)
         plan = CommitPlan(partition, namespace, "")
         plan.put_subject(subject)
         plan.settle_others(subject, memories, skip=(), reason="the policy changed")

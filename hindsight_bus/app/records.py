@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -92,6 +92,11 @@ class RecordReader:
             if stored is not None
         }
         return [whole.get(memory_id) for memory_id in memory_ids]
+
+    async def by_id(self, partition: int, memory_ids: Iterable[str], profile: str) -> dict[str, StoredMemory]:
+        """Return the memories that are there, at their current version, by id and in the order asked for."""
+        found = await self.memories(partition, list(memory_ids), profile)
+        return {memory.head.record.memory_id: memory for memory in found if memory is not None}
 
     async def usages(self, partition: int, memory_ids: Sequence[str]) -> dict[str, Usage]:
         """Return how often memories were used, by id; those that nobody reported on are left out. One round trip."""

@@ -116,9 +116,8 @@ class Targets:
     ) -> None:
         """Write the subject, and the new standing of every memory in it but the target."""
         memory_id = target.head.memory_id
-        wanted = sorted((subject.affected() | subject.sides()) - {memory_id})
-        found = await self.reader.memories(plan.partition, wanted, target.namespace.profile)
-        memories = {m.head.record.memory_id: m for m in found if m is not None}
+        wanted = (subject.affected() | subject.sides()) - {memory_id}
+        memories = await self.reader.by_id(plan.partition, wanted, target.namespace.profile)
         plan.put_subject(subject)
         plan.settle_others(subject, memories, skip=[memory_id], reason=reason)
         texts = texts_of(memories | {memory_id: target.memory})
