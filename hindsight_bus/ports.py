@@ -6,8 +6,8 @@ Implementations live in ``adapters``; one contract suite under ``tests/contract`
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -703,6 +703,89 @@ class Embedder(Protocol):
 
     async def close(self) -> None:
         """Release what it holds."""
+        ...
+
+
+# --- language models -----------------------------------------------------------------------------------------------
+
+JsonObject = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One question to a language model; the answer is an object of a JSON schema."""
+
+    purpose: str
+    """What it is for: ``reflect``, ``extract``, ``judge``, ...; names the schema and labels the metrics."""
+    version: int
+    """Of the prompt; grows when its words change."""
+    instructions: str
+    """The system prompt. Nothing that others wrote goes in here."""
+    material: str
+    """What it is about, as data that cannot pose as instructions: see ``domain.fencing``."""
+    schema: JsonObject
+    """JSON Schema (2020-12) of an object. For strict providers: ``additionalProperties: false``, all is required."""
+    namespace: Namespace
+    """Whose tokens it spends."""
+    timeout_s: float = 25.0
+    """Seconds for everything: every provider, every repetition."""
+    max_tokens: int = 4096
+    """Of the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUsage:
+    """What calls to models took."""
+
+    calls: int = 0
+    """Requests sent, failed ones included."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+    """In the currency of the providers' configured prices; 0 where none are."""
+
+    def __add__(self, other: ModelUsage) -> ModelUsage:
+        return ModelUsage(
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cost + other.cost,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswer:
+    """What came of a question."""
+
+    value: JsonObject | None
+    """An object that satisfies the schema. None = no model gave one: take your default, and mark it as one."""
+    model: str = ""
+    """``<provider>/<model>`` that answered; empty where none did."""
+    usage: ModelUsage = field(default_factory=ModelUsage)
+    """Of this question alone, attempts that came to nothing included; nothing where the cache answered."""
+    is_cached: bool = False
+    problems: tuple[str, ...] = ()
+    """What went wrong on the way, for people: provider and kind of failure, never content."""
+
+
+class LanguageModel(Protocol):
+    """Answers questions by schema. No call blocks the event loop.
+
+    Constraints: MUST NOT raise for anything that a provider does or fails to do; MUST be done within ``timeout_s``; a
+    ``value`` MUST satisfy the schema; an equal request MAY be answered from a cache.
+    """
+
+    @property
+    def names(self) -> Sequence[str]:
+        """``<provider>/<model>``, preferred first; empty: none is configured, no question is worth asking."""
+        ...
+
+    async def answer(self, request: ModelRequest) -> ModelAnswer:
+        """Ask; ``ValueError`` only for a request whose schema is no JSON Schema."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections."""
         ...
 
 

@@ -1,0 +1,35 @@
+"""A language model that says what a test tells it to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from hindsight_bus.ports import JsonObject, ModelAnswer, ModelRequest, ModelUsage
+
+Reply = JsonObject | None | Callable[[ModelRequest], JsonObject | None]
+"""What it answers, or what makes the answer; None = a default."""
+
+
+class ScriptedModel:
+    """``LanguageModel`` that gives its replies in order, then the last one for ever."""
+
+    def __init__(self, replies: Iterable[Reply] = (), names: Sequence[str] = ("fake/scripted",)) -> None:
+        self.names = tuple(names)
+        self.replies = list(replies)
+        self.asked: list[ModelRequest] = []
+        """Every request so far, in order."""
+
+    async def answer(self, request: ModelRequest) -> ModelAnswer:
+        """Return the next reply."""
+        self.asked.append(request)
+        if not self.names or not self.replies:
+            return ModelAnswer(None, problems=("nothing to say",))
+        reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+        value = reply(request) if callable(reply) else reply
+        usage = ModelUsage(calls=1, input_tokens=100, output_tokens=10, cost=0.001)
+        if value is None:
+            return ModelAnswer(None, usage=usage, problems=("no answer",))
+        return ModelAnswer(value, self.names[0], usage)
+
+    async def close(self) -> None:
+        """Do nothing."""
