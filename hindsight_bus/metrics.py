@@ -6,6 +6,9 @@ from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
+from hindsight_bus.adapters.llm.gateway import CallReport, Report
+
+_MODEL_SECONDS = (0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80)
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
 
 
@@ -25,6 +28,7 @@ class Metrics:
             registry=registry,
         )
         self._used = Counter("hbus_memories_used", "Memories of those that answers used.", registry=registry)
+        self._models = _ModelMetrics(registry)
         # Looking a child up by its labels costs more than counting.
         self._open_of = cache(opened.labels)
         self._ended_of = cache(ended.labels)
@@ -44,6 +48,49 @@ class Metrics:
         """Note how many memories an answer was given and how many it used; their ratio is the utilisation."""
         self._retrieved.inc(retrieved)
         self._used.inc(used)
+
+    def asked(self, report: Report) -> None:
+        """Note a call to a language model, or what became of a question."""
+        if isinstance(report, CallReport):
+            self._models.called(report)
+        else:
+            self._models.answers.labels(report.purpose, report.outcome).inc()
+
+
+class _ModelMetrics:
+    """What language models are asked, and what that takes."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.answers = Counter(
+            "hbus_model_answers",
+            "Questions to models by what became of them: fresh, cached or default.",
+            ["purpose", "outcome"],
+            registry=registry,
+        )
+        self._calls = Counter(
+            "hbus_model_calls", "Calls to models.", ["provider", "purpose", "outcome"], registry=registry
+        )
+        self._seconds = Histogram(
+            "hbus_model_call_seconds",
+            "Duration of calls to models.",
+            ["provider"],
+            registry=registry,
+            buckets=_MODEL_SECONDS,
+        )
+        self._tokens = Counter(
+            "hbus_model_tokens", "Tokens read and written.", ["provider", "direction"], registry=registry
+        )
+        self._cost = Counter(
+            "hbus_model_cost", "Cost by the configured prices.", ["provider"], registry=registry
+        )
+
+    def called(self, report: CallReport) -> None:
+        """Count one call."""
+        self._calls.labels(report.provider, report.purpose, report.outcome).inc()
+        self._seconds.labels(report.provider).observe(report.seconds)
+        self._tokens.labels(report.provider, "input").inc(report.usage.input_tokens)
+        self._tokens.labels(report.provider, "output").inc(report.usage.output_tokens)
+        self._cost.labels(report.provider).inc(report.usage.cost)
 
 
 class MetricsPage:

@@ -768,6 +768,21 @@ class ModelAnswer:
     """What went wrong on the way, for people: provider and kind of failure, never content."""
 
 
+@dataclass(frozen=True, slots=True)
+class ModelStatus:
+    """How a model is."""
+
+    name: str
+    """``<provider>/<model>``."""
+    base_url: str
+    mode: str
+    """What it is held to: ``json_schema``, ``json_object`` or ``text``."""
+    problem: str
+    """Why the last call to it failed; empty if it did not, or there was none."""
+    pause_s: float
+    """For how long it is left alone; 0 = it may be asked."""
+
+
 class LanguageModel(Protocol):
     """Answers questions by schema. No call blocks the event loop.
 
@@ -784,8 +799,36 @@ class LanguageModel(Protocol):
         """Ask; ``ValueError`` only for a request whose schema is no JSON Schema."""
         ...
 
+    async def statuses(self, *, probe: bool) -> Sequence[ModelStatus]:
+        """Return how each model is, preferred first; ``probe`` asks each one something small before."""
+        ...
+
+    async def spent(self, namespace: Namespace) -> ModelUsage:
+        """Return what questions for a namespace have taken so far; raise ``StoreUnavailable``."""
+        ...
+
     async def close(self) -> None:
         """Release connections."""
+        ...
+
+
+class ModelLedger(Protocol):
+    """What is remembered of questions to models, by namespace. Unlogged; errors are those of ``MemoryLog``."""
+
+    async def recall(self, namespace: Namespace, key: str) -> bytes | None:
+        """Return what was remembered under a key, so long as it lasts."""
+        ...
+
+    async def remember(self, namespace: Namespace, key: str, answer: bytes) -> None:
+        """Remember an answer for a day at least and two at most."""
+        ...
+
+    async def charge(self, namespace: Namespace, usage: ModelUsage) -> None:
+        """Add to what a namespace has spent."""
+        ...
+
+    async def spent(self, namespace: Namespace) -> ModelUsage:
+        """Return what a namespace has spent in all."""
         ...
 
 

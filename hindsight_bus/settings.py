@@ -6,6 +6,7 @@ Rules of single namespaces are policies, not settings.
 from __future__ import annotations
 
 import difflib
+import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from hindsight_bus.adapters.llm.config import ModelProvider
 
 PREFIX = "HBUS_"
 OF_CLIENTS = ("HBUS_TARGET", "HBUS_AGENT", "HBUS_USER", "HBUS_API_KEY")
@@ -66,6 +69,10 @@ class Settings(BaseSettings):
     openai_model: str = "text-embedding-3-small"
     openai_api_key: SecretStr = SecretStr("")
 
+    # Whom it asks
+    models: Annotated[tuple[ModelProvider, ...], NoDecode] = ()
+    """Language models in order of preference, as a JSON list or the path of a file with one; none: rules alone."""
+
     # How much it takes on
     view_budget_mib: int = Field(default=1024, ge=16)
     """Memory for the views of namespaces; the least recently used are dropped above it."""
@@ -93,6 +100,23 @@ class Settings(BaseSettings):
         if not value.startswith("unix:") and not (host and port.isdecimal() and int(port) <= 65535):
             raise ValueError("must have the form HOST:PORT with a port of 0 to 65535")
         return value
+
+    @field_validator("models")
+    @classmethod
+    def _told_apart(cls, value: tuple[ModelProvider, ...]) -> tuple[ModelProvider, ...]:
+        if len({provider.name for provider in value}) < len(value):
+            raise ValueError("every provider needs a name of its own")
+        return value
+
+    @field_validator("models", mode="before")
+    @classmethod
+    def _read(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        try:
+            return json.loads(value if value.lstrip().startswith("[") else Path(value).read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise ValueError(f"must be a JSON list, or the path of a file that holds one: {error}") from error
 
     @field_validator("roles", mode="before")
     @classmethod

@@ -20,6 +20,7 @@ from hindsight_bus.adapters.embedding.profiles import (
 )
 from hindsight_bus.adapters.index.analysis import Analyzer
 from hindsight_bus.adapters.index.view import View
+from hindsight_bus.adapters.llm.gateway import Gateway
 from hindsight_bus.adapters.valkey.embedded import EmbeddedValkey
 from hindsight_bus.adapters.valkey.log import ValkeyLog
 from hindsight_bus.app.attempt import WriteTools
@@ -73,6 +74,7 @@ class App:
     namespaces: Namespaces
     tasks: Tasks
     reflections: Reflections
+    models: Gateway
     node: Node
     log: MemoryLog
     views: Views
@@ -112,7 +114,11 @@ async def build(config: Settings) -> App:
         stack.push_async_callback(embedder.close)
         warm_up = asyncio.create_task(_warm_up(embedder))
         stack.push_async_callback(_ended, warm_up)
-        return await assemble(store, store.groups(), embedder, SystemClock(), RandomIds(), config, stack)
+        models = Gateway(config.models, store.ledger())
+        stack.push_async_callback(models.close)
+        return await assemble(
+            store, store.groups(), embedder, models, SystemClock(), RandomIds(), config, stack
+        )
     except BaseException:
         await stack.aclose()
         raise
@@ -122,6 +128,7 @@ async def assemble(
     store: MemoryLog,
     groups: Groups,
     embedder: Embedder,
+    models: Gateway,
     clock: Clock,
     ids: Ids,
     config: Settings,
@@ -174,6 +181,7 @@ async def assemble(
         namespaces=Namespaces(reader, committer, policies, views, embedder.profile),
         tasks=Tasks(reader, committer, searcher, reflections, ids),
         reflections=reflections,
+        models=models,
         node=node,
         log=store,
         views=views,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
+from hindsight_bus.adapters.llm.gateway import Gateway
 from hindsight_bus.adapters.memory.embedder import FakeEmbedder
 from hindsight_bus.adapters.valkey.log import ValkeyLog
 from hindsight_bus.app.caller import Caller
@@ -53,7 +54,14 @@ async def start(request: pytest.FixtureRequest) -> AsyncIterator[Start]:
             log = await ValkeyLog.open(url, partitions=PARTITIONS)
             stack.push_async_callback(log.close)
             return await assemble(
-                log, log.groups(), FakeEmbedder(), SystemClock(), RandomIds(), Settings(), stack
+                log,
+                log.groups(),
+                FakeEmbedder(),
+                Gateway((), log.ledger()),
+                SystemClock(),
+                RandomIds(),
+                Settings(),
+                stack,
             )
 
         yield start_one

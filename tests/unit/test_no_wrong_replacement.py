@@ -8,11 +8,13 @@ from contextlib import AsyncExitStack
 
 import pytest
 
+from hindsight_bus.adapters.llm.gateway import Gateway
 from hindsight_bus.adapters.memory.clock import FakeClock
 from hindsight_bus.adapters.memory.embedder import FakeEmbedder
 from hindsight_bus.adapters.memory.groups import FakeGroups
 from hindsight_bus.adapters.memory.ids import FakeIds
 from hindsight_bus.adapters.memory.log import FakeLog
+from hindsight_bus.adapters.memory.model import FakeLedger
 from hindsight_bus.app.caller import OPEN_TENANT, Caller
 from hindsight_bus.app.draft import WriteDraft
 from hindsight_bus.app.freshness import Freshness
@@ -31,7 +33,8 @@ async def app() -> AsyncIterator[App]:
     async with AsyncExitStack() as stack:
         log = FakeLog(clock.now_ms)
         groups = FakeGroups(log, clock.now_ms)
-        yield await assemble(log, groups, FakeEmbedder(), clock, FakeIds(), Settings(), stack)
+        models = Gateway((), FakeLedger())
+        yield await assemble(log, groups, FakeEmbedder(), models, clock, FakeIds(), Settings(), stack)
 
 
 @pytest.mark.parametrize(

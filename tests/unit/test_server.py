@@ -55,6 +55,7 @@ class Running:
             "namespaces",
             "tasks",
             "reflections",
+            "models",
         )
         app = SimpleNamespace(
             **dict.fromkeys(names, self.use_cases), node=self.node, log=SimpleNamespace(is_fsynced=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from pydantic import ValidationError
 
@@ -71,3 +74,43 @@ def test_the_key_stays_out_of_sight(monkeypatch: pytest.MonkeyPatch) -> None:
     """Printing settings does not print a credential."""
     monkeypatch.setenv("HBUS_OPENAI_API_KEY", "sk-marker")
     assert "sk-marker" not in repr(load())
+
+
+PROVIDER = {"name": "local", "base_url": "http://127.0.0.1:11434/v1", "model": "qwen3"}
+
+
+def test_models_come_as_a_list_or_from_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In their order; without any there are none."""
+    assert load().models == ()
+    listed = json.dumps([PROVIDER, PROVIDER | {"name": "far", "answers": "text"}])
+    monkeypatch.setenv("HBUS_MODELS", listed)
+    inline = load().models
+    assert [(each.full_name, each.answers) for each in inline] == [
+        ("local/qwen3", "json_schema"),
+        ("far/qwen3", "text"),
+    ]
+    path = tmp_path / "models.json"
+    path.write_text(listed)
+    monkeypatch.setenv("HBUS_MODELS", str(path))
+    assert load().models == inline
+
+
+@pytest.mark.parametrize(
+    ("models", "problem"),
+    [
+        ([PROVIDER | {"base_url": "ftp://host"}], "http or https URL"),
+        ([PROVIDER | {"base_url": "https://user:pass@host/v1"}], "no credentials"),
+        ([PROVIDER | {"key_env": "NOT_THERE"}], "the environment holds no NOT_THERE"),
+        ([PROVIDER | {"api_key": "sk-1"}], "Extra inputs"),
+        ([PROVIDER, PROVIDER], "a name of its own"),
+        ("[{", "must be a JSON list"),
+        ("/no/such/file", "must be a JSON list"),
+    ],
+)
+def test_wrong_models_are_an_error_at_start(
+    models: object, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what is wrong about them."""
+    monkeypatch.setenv("HBUS_MODELS", models if isinstance(models, str) else json.dumps(models))
+    with pytest.raises(ValidationError, match=problem):
+        load()

@@ -1,10 +1,11 @@
-"""A language model that says what a test tells it to."""
+"""A language model that says what a test tells it to, and a ledger in plain dictionaries."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from hindsight_bus.ports import JsonObject, ModelAnswer, ModelRequest, ModelUsage
+from hindsight_bus.domain.names import Namespace
+from hindsight_bus.ports import JsonObject, ModelAnswer, ModelRequest, ModelStatus, ModelUsage
 
 Reply = JsonObject | None | Callable[[ModelRequest], JsonObject | None]
 """What it answers, or what makes the answer; None = a default."""
@@ -31,5 +32,37 @@ class ScriptedModel:
             return ModelAnswer(None, usage=usage, problems=("no answer",))
         return ModelAnswer(value, self.names[0], usage)
 
+    async def statuses(self, *, probe: bool) -> Sequence[ModelStatus]:
+        """Return that all is well."""
+        return [ModelStatus(name, "memory:", "json_schema", "", 0.0) for name in self.names]
+
+    async def spent(self, namespace: Namespace) -> ModelUsage:
+        """Return as much as every request so far, whoever asked."""
+        return ModelUsage(calls=len(self.asked))
+
     async def close(self) -> None:
         """Do nothing."""
+
+
+class FakeLedger:
+    """``ModelLedger`` that forgets nothing by itself."""
+
+    def __init__(self) -> None:
+        self.answers: dict[tuple[Namespace, str], bytes] = {}
+        self._spent: dict[Namespace, ModelUsage] = {}
+
+    async def recall(self, namespace: Namespace, key: str) -> bytes | None:
+        """Return what was remembered."""
+        return self.answers.get((namespace, key))
+
+    async def remember(self, namespace: Namespace, key: str, answer: bytes) -> None:
+        """Remember an answer."""
+        self.answers[namespace, key] = answer
+
+    async def charge(self, namespace: Namespace, usage: ModelUsage) -> None:
+        """Add to what a namespace has spent."""
+        self._spent[namespace] = await self.spent(namespace) + usage
+
+    async def spent(self, namespace: Namespace) -> ModelUsage:
+        """Return what a namespace has spent."""
+        return self._spent.get(namespace, ModelUsage())

@@ -82,6 +82,14 @@ class PartitionKeys:
         """Return the key of a counter."""
         return f"{self._prefix}count:{digest(*key)}".encode()
 
+    def answers(self, namespace: Namespace, day: int) -> bytes:
+        """Return the key of what models answered about a namespace on a day (number since 1970)."""
+        return f"{self._prefix}answers:{namespace.id}:{day}".encode()
+
+    def spent(self, namespace: Namespace) -> bytes:
+        """Return the key of what a namespace has spent on models."""
+        return f"{self._prefix}spent:{namespace.id}".encode()
+
     def served(self, agent: str, namespace: Namespace) -> bytes:
         """Return the key of the statements that an agent was served from a namespace."""
         return f"{self._prefix}served:{digest(agent, namespace.id)}".encode()

@@ -11,6 +11,7 @@ from hindsight_bus.adapters.valkey.clock import StoreClock
 from hindsight_bus.adapters.valkey.encoding import encode_commit
 from hindsight_bus.adapters.valkey.groups import ValkeyGroups
 from hindsight_bus.adapters.valkey.keys import PartitionKeys
+from hindsight_bus.adapters.valkey.ledger import ValkeyLedger
 from hindsight_bus.adapters.valkey.probe import Server, probe, settle_partitions
 from hindsight_bus.adapters.valkey.records import decode, decode_entry, decode_record, decode_step
 from hindsight_bus.adapters.valkey.scripts import Scripts
@@ -97,6 +98,10 @@ class ValkeyLog:
     def groups(self) -> ValkeyGroups:
         """Return the consumer groups of this log; they share its connections."""
         return ValkeyGroups(self._client, self.partitions)
+
+    def ledger(self) -> ValkeyLedger:
+        """Return what is remembered of questions to models; it shares the connections of this log."""
+        return ValkeyLedger(self._client, self._keys, self.now_ms)
 
     def now_ms(self) -> int:
         """Return the estimate of store time."""
