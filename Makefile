@@ -3,6 +3,7 @@
 VENV   ?= .venv
 LISTEN ?= 127.0.0.1:50051
 ARGS   ?=
+PROFILES ?=
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -13,6 +14,8 @@ PROJECTS := pyproject.toml clients/python/pyproject.toml
 
 # For what looks its programs up: buf its plugins, the tests grpcurl.
 export PATH := $(abspath $(BIN)):$(PATH)
+
+COMPOSE = docker compose -f deploy/docker-compose.yml $(foreach each,$(PROFILES),--profile $(each))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -38,12 +41,12 @@ demo: $(VENV)/.run ## Play two agents of one user against the running server
 setup: $(VENV)/.run ## Prepare .venv alone: the server, its client, grpcurl and buf
 
 .PHONY: up
-up: ## Start the services with Docker Compose
-	docker compose -f deploy/docker-compose.yml up --detach --build
+up: ## Start the services with Docker Compose: PROFILES="split observability"
+	$(COMPOSE) up --detach --build $(if $(filter split,$(PROFILES)),--scale hbus=0)
 
 .PHONY: down
-down: ## Stop them; the data stays in its volume
-	docker compose -f deploy/docker-compose.yml down
+down: ## Stop them, whatever the profile; the data stays in its volume
+	$(COMPOSE) --profile '*' down
 
 ## Work on it
 
@@ -77,10 +80,12 @@ fmt: $(VENV)/.dev ## Format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix
 
 .PHONY: lint
-lint: $(VENV)/.dev ## Check format, lint and who imports whom
+lint: $(VENV)/.dev ## Check format, lint, who imports whom, and the container files
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/lint-imports --no-logo --no-cache
+	$(BIN)/hadolint deploy/Dockerfile
+	$(BIN)/compose-lint --fail-on medium deploy/docker-compose.yml
 
 .PHONY: type
 type: $(VENV)/.dev ## Check types

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from functools import cache
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    start_http_server,
+)
 
 from hindsight_bus.adapters.llm.gateway import CallReport, Report
 
@@ -17,6 +24,7 @@ class Metrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
+        ProcessCollector(registry=registry)
         opened = Gauge("hbus_calls_open", "Calls under way.", ["method"], registry=registry)
         ended = Counter("hbus_calls", "Calls ended.", ["method", "code", "reason"], registry=registry)
         seconds = Histogram(

@@ -21,6 +21,9 @@ PREFIX = "HBUS_"
 OF_CLIENTS = ("HBUS_TARGET", "HBUS_AGENT", "HBUS_USER", "HBUS_API_KEY")
 """Names of the same prefix that the commands of a client read; a server leaves them alone."""
 
+_SECRETS_DIR = Path("/run/secrets")
+"""Where container engines mount secrets."""
+
 Role = Literal["memory", "bus", "reflection"]
 
 
@@ -61,13 +64,18 @@ class Settings(BaseSettings):
     """How the embedded store syncs to disk; ``everysec`` may lose the last second and says so in every answer."""
     partitions: int = Field(default=16, ge=1, le=1024)
     """Partitions of the log; fixed when a store is first used."""
+    secrets_dir: Path = _SECRETS_DIR
+    """Directory of files that are named like settings, ``hbus_openai_api_key`` say, and hold their values."""
 
     # How it understands
     embedder: Literal["e5", "use", "openai"] = "e5"
     """Default embedding profile."""
     openai_base_url: str = "https://api.openai.com/v1"
+    """Base URL of any endpoint that speaks OpenAI's API; for ``openai``."""
     openai_model: str = "text-embedding-3-small"
+    """Embedding model of that endpoint."""
     openai_api_key: SecretStr = SecretStr("")
+    """Key for that endpoint."""
 
     # Whom it asks
     models: Annotated[tuple[ModelProvider, ...], NoDecode] = ()
@@ -92,6 +100,7 @@ class Settings(BaseSettings):
     """How long open calls may take to finish when the server stops."""
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """Lowest level that is logged, to stderr."""
 
     @field_validator("listen")
     @classmethod
@@ -130,8 +139,10 @@ def load(**given: Any) -> Settings:
     Raises ``UnknownSetting`` for a name of ours that means nothing, and pydantic's ``ValidationError`` for a bad value.
     """
     known = [PREFIX + name.upper() for name in Settings.model_fields]
-    _refuse_unknown(os.environ, [*known, *OF_CLIENTS])
-    return Settings(**given)
+    place = Path(given.get("secrets_dir") or os.environ.get(PREFIX + "SECRETS_DIR") or _SECRETS_DIR)
+    files = [each.name for each in place.iterdir()] if place.is_dir() else []
+    _refuse_unknown([*os.environ, *files], [*known, *OF_CLIENTS])
+    return Settings(_secrets_dir=place if files else None, **given)  # type: ignore[call-arg] # not a field
 
 
 def _refuse_unknown(environment: Iterable[str], known: list[str]) -> None:

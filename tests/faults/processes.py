@@ -36,7 +36,7 @@ async def until(condition: Callable[[], Awaitable[bool]], within_s: float, what:
         raise AssertionError(f"not within {within_s} s: {what}") from None
 
 
-class _Process:
+class ChildProcess:
     """A child process whose output goes to a file that outlives it."""
 
     def __init__(self, log: Path) -> None:
@@ -103,7 +103,7 @@ class _Process:
         return self.log.read_text(errors="replace")[-4000:]
 
 
-class ControlServer(_Process):
+class ControlServer(ChildProcess):
     """``tests.faults.control_server``: what gRPC costs by itself."""
 
     def __init__(self, place: Path) -> None:
@@ -121,7 +121,7 @@ class ControlServer(_Process):
         await until(listens, START_S, f"the control server listens, see {self.log}")
 
 
-class ServerProcess(_Process):
+class ServerProcess(ChildProcess):
     """``hbus serve`` on a port of its own; it keeps port and data directory over restarts.
 
     ``settings`` are those of ``hindsight_bus.settings`` by field name: ``valkey_url``, ``ring_kib``, ...
@@ -141,9 +141,7 @@ class ServerProcess(_Process):
 
     async def launch(self) -> None:
         """Start, and return at once."""
-        listen = self.target or "127.0.0.1:0"
-        arguments = ("serve", "--listen", listen, "--data-dir", str(self.data_dir))
-        await self._spawn(sys.executable, "-c", _SERVE, *arguments, env=self._environment())
+        await self._spawn(*self._command(), env=self._environment())
 
     async def ready(self, seen: int = 0) -> None:
         """Return once it is ready; ``seen`` is the size of the log before it was launched."""
@@ -175,6 +173,10 @@ class ServerProcess(_Process):
         [pid] = [child for child in _children(self.pid) if "valkey" in _command(child)]
         return pid
 
+    def _command(self) -> tuple[str, ...]:
+        listen = self.target or "127.0.0.1:0"
+        return (sys.executable, "-c", _SERVE, "serve", "--listen", listen, "--data-dir", str(self.data_dir))
+
     def _environment(self) -> dict[str, str]:
         return _with_path({f"HBUS_{name.upper()}": str(value) for name, value in self._settings.items()})
 
@@ -185,7 +187,7 @@ class ServerProcess(_Process):
         return ""
 
 
-class ValkeyProcess(_Process):
+class ValkeyProcess(ChildProcess):
     """A Valkey on a UNIX socket, append-only with an fsync before each reply; it keeps its data over restarts."""
 
     def __init__(self, place: Path, name: str = "valkey") -> None:

@@ -114,3 +114,21 @@ def test_wrong_models_are_an_error_at_start(
     monkeypatch.setenv("HBUS_MODELS", models if isinstance(models, str) else json.dumps(models))
     with pytest.raises(ValidationError, match=problem):
         load()
+
+
+def test_secrets_come_from_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A file named like a setting sets it, without its line break; the environment goes before it."""
+    (tmp_path / "hbus_openai_api_key").write_text("sk-from-file\n")
+    (tmp_path / "hbus_log_level").write_text("error")
+    (tmp_path / "of_another_program").write_text("not ours")
+    monkeypatch.setenv("HBUS_SECRETS_DIR", str(tmp_path))
+    monkeypatch.setenv("HBUS_LOG_LEVEL", "debug")
+    settings = load()
+    assert (settings.openai_api_key.get_secret_value(), settings.log_level) == ("sk-from-file", "debug")
+
+
+def test_a_misspelt_secret_is_an_error_at_start(tmp_path: Path) -> None:
+    """A file that was meant for us and means nothing does not go unnoticed."""
+    (tmp_path / "hbus_openai_key").write_text("sk")
+    with pytest.raises(UnknownSetting, match="hbus_openai_key; did you mean HBUS_OPENAI_API_KEY"):
+        load(secrets_dir=tmp_path)
