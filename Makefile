@@ -98,8 +98,12 @@ proto: $(VENV)/.dev ## Generate clients/python/hbus/v1 from proto/
 	rm -f clients/python/hbus/v1/*_pb2*
 	$(BIN)/buf generate
 
+.PHONY: docs
+docs: $(VENV)/.dev ## Write docs/reference anew from the contract, the settings, the command line and the metrics
+	$(BIN)/python -m tools.reference
+
 .PHONY: proto-check
-proto-check: $(VENV)/.dev ## Lint the contract and prove that the generated code matches it
+proto-check: $(VENV)/.dev ## Lint the contract and prove that generated code and reference match
 	$(BIN)/pytest tests/proto
 
 .PHONY: proto-breaking
