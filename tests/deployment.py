@@ -24,8 +24,15 @@ def variables() -> dict[str, str | None]:
 
 def compose(**given: str) -> dict[str, Any]:
     """Return the compose file with its variables filled in: those ``given``, the defaults else."""
-    text = _VARIABLE.sub(lambda match: given.get(match[1], match[2] or ""), COMPOSE.read_text())
-    return dict(yaml.safe_load(text))
+
+    def filled(node: Any) -> Any:
+        if isinstance(node, str):
+            return _VARIABLE.sub(lambda match: given.get(match[1], match[2] or ""), node)
+        if isinstance(node, list):
+            return [filled(each) for each in node]
+        return {key: filled(each) for key, each in node.items()} if isinstance(node, dict) else node
+
+    return dict(filled(yaml.safe_load(COMPOSE.read_text())))
 
 
 def service(name: str, **given: str) -> dict[str, Any]:

@@ -95,12 +95,23 @@ def test_models_come_as_a_list_or_from_a_file(monkeypatch: pytest.MonkeyPatch, t
     assert load().models == inline
 
 
+def test_the_key_of_a_model_may_lie_in_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As container engines hand over secrets; printing settings does not print it."""
+    key = tmp_path / "model_api_key"
+    key.write_text("sk-marker\n")
+    monkeypatch.setenv("HBUS_MODELS", json.dumps([PROVIDER | {"key_file": str(key)}]))
+    settings = load()
+    assert settings.models[0].key == "sk-marker"
+    assert "sk-marker" not in repr(settings)
+
+
 @pytest.mark.parametrize(
     ("models", "problem"),
     [
         ([PROVIDER | {"base_url": "ftp://host"}], "http or https URL"),
         ([PROVIDER | {"base_url": "https://user:pass@host/v1"}], "no credentials"),
         ([PROVIDER | {"key_env": "NOT_THERE"}], "the environment holds no NOT_THERE"),
+        ([PROVIDER | {"key_file": "/no/such/file"}], "holds no key, or cannot be read"),
         ([PROVIDER | {"api_key": "sk-1"}], "Extra inputs"),
         ([PROVIDER, PROVIDER], "a name of its own"),
         ("[{", "must be a JSON list"),

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 
+from hindsight_bus.adapters.llm.gateway import AnswerReport, CallReport
 from hindsight_bus.metrics import Metrics
+from hindsight_bus.ports import ModelUsage
 from tools.reference.tables import table
 
 _HEAD = """# Metrics
@@ -20,12 +22,19 @@ one of [these](errors.md). On Linux there is also what every Prometheus client t
 """
 
 
+def families() -> list[Metric]:
+    """Return every metric of a server, each with a sample that shows its labels."""
+    metrics = Metrics(CollectorRegistry())
+    metrics.opened("")
+    metrics.finished("", "", "", 0.0)
+    metrics.asked(AnswerReport("", ""))
+    metrics.asked(CallReport("", "", "", 0.0, ModelUsage()))
+    return list(metrics.registry.collect())
+
+
 def page() -> str:
     """Return the page."""
-    metrics = Metrics(CollectorRegistry())
-    metrics.opened("")  # a series shows its labels once it has a value
-    metrics.finished("", "", "", 0.0)
-    rows = [_row(family) for family in metrics.registry.collect() if family.name.startswith("hbus_")]
+    rows = [_row(family) for family in families() if family.name.startswith("hbus_")]
     return _HEAD + "\n".join(table(("metric", "kind", "labels", "what it says"), rows))
 
 

@@ -75,7 +75,8 @@ def _value(field: FieldInfo) -> str:
     if get_origin(kind) is Literal:
         return ", ".join(f"`{each}`" for each in get_args(kind))
     if get_origin(kind) is tuple:
-        return f"some of {', '.join(f'`{each}`' for each in get_args(get_args(kind)[0]))}"
+        names = get_args(get_args(kind)[0])
+        return f"some of {', '.join(f'`{each}`' for each in names)}" if names else "JSON list"
     names = {int: "whole number", float: "number", bool: "`true`, `false`"}
     named = names.get(kind, "path" if getattr(kind, "__name__", "") == "Path" else "text")  # type: ignore[arg-type]
     return f"{named}, {limits}" if limits else named
@@ -94,7 +95,7 @@ def _default(field: FieldInfo) -> str:
     if value is PydanticUndefined:
         raise AssertionError("a default that depends on the machine is named above")
     if isinstance(value, tuple):
-        return f"`{','.join(value)}`"
+        return f"`{','.join(value)}`" if value else ""
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
     text = f"{value:g}" if isinstance(value, float) else str(value)

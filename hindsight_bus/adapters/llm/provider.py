@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -120,7 +119,7 @@ class Provider:
         )
         return openai.AsyncOpenAI(
             base_url=self.config.base_url,
-            api_key=os.environ.get(self.config.key_env) or "none",  # the library wants one
+            api_key=self.config.key or "none",  # the library wants one
             max_retries=0,
             http_client=http,
         )
