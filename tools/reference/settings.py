@@ -75,8 +75,8 @@ def _value(field: FieldInfo) -> str:
     if get_origin(kind) is Literal:
         return ", ".join(f"`{each}`" for each in get_args(kind))
     if get_origin(kind) is tuple:
-        names = get_args(get_args(kind)[0])
-        return f"some of {', '.join(f'`{each}`' for each in names)}" if names else "JSON list"
+        parts = get_args(get_args(kind)[0])
+        return f"some of {', '.join(f'`{each}`' for each in parts)}" if parts else "JSON list"
     names = {int: "whole number", float: "number", bool: "`true`, `false`"}
     named = names.get(kind, "path" if getattr(kind, "__name__", "") == "Path" else "text")  # type: ignore[arg-type]
     return f"{named}, {limits}" if limits else named
