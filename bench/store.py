@@ -23,7 +23,7 @@ from hindsight_bus.adapters.valkey.keys import PartitionKeys
 from hindsight_bus.adapters.valkey.log import DEFAULT_PARTITIONS
 from hindsight_bus.domain import names
 from hindsight_bus.domain.memory import Head, Vector, Version
-from hindsight_bus.ports import Ref
+from hindsight_bus.ports import Lane, Ref
 
 _COLD = Goal(must=5, aim=2, lower_is_better=True)
 _HEADER_BYTES = 32
@@ -37,7 +37,7 @@ _POLL_S = 0.2
 async def settle(rig: Rig) -> None:
     """Wait until the work that writes have left behind is done, so that it competes with no measurement."""
     store: Any = redis.Redis(unix_socket_path=str(rig.socket))
-    keys = [PartitionKeys(number).due_times for number in range(DEFAULT_PARTITIONS)]
+    keys = [PartitionKeys(number).due(lane)[0] for number in range(DEFAULT_PARTITIONS) for lane in Lane]
     async with asyncio.timeout(_SETTLE_S):
         while any(map(store.zcard, keys)):  # noqa: ASYNC110 - what ends it happens in other processes
             await asyncio.sleep(_POLL_S)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -155,15 +156,25 @@ class Count:
     ttl_ms: int
 
 
+class Lane(IntEnum):
+    """In which queue due work waits; what waits in one lane never delays the other."""
+
+    QUICK = 0
+    """It takes what this machine takes for it: vectors, expiry, ..."""
+    SLOW = 1
+    """It waits for others: models."""
+
+
 @dataclass(frozen=True, slots=True)
 class DueItem:
-    """Work that somebody alive must do at ``due_ms`` or later (store time; 0 = now). Same id = same work."""
+    """Work that somebody alive must do at ``due_ms`` or later (store time; 0 = now). Same id and lane = same work."""
 
     id: str
     kind: str
     """`embed`, `expire`, `purge`, `resettle`, `reflect`, ..."""
     payload: tuple[str | int, ...]
     due_ms: int = 0
+    lane: Lane = Lane.QUICK
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,8 +349,14 @@ class MemoryLog(Protocol):
         """Return a memory's transitions, oldest first; the newest 256 are kept."""
         ...
 
-    async def take_due(self, partition: int, lease_ms: int, limit: int) -> list[TakenItem]:
-        """Lease items that are due and not leased; each counts one more attempt. Atomic."""
+    async def take_due(
+        self, partition: int, lease_ms: int, limit: int, lane: Lane = Lane.QUICK
+    ) -> list[TakenItem]:
+        """Lease items of a lane that are due and not leased; each counts one more attempt. Atomic."""
+        ...
+
+    async def extend_due(self, taken: TakenItem, lease_ms: int) -> None:
+        """Lease an item for ``lease_ms`` from now on, if still leased under its attempt."""
         ...
 
     async def finish_due(self, taken: Sequence[TakenItem]) -> None:

@@ -46,7 +46,7 @@ from hindsight_bus.app.tasks import Tasks, task_handlers
 from hindsight_bus.app.usage import UsageRecorder
 from hindsight_bus.app.views import Views
 from hindsight_bus.app.watch import Watcher
-from hindsight_bus.app.work import DueWorker
+from hindsight_bus.app.work import DueWorker, SlowWorker
 from hindsight_bus.app.working_memory import WorkingMemory
 from hindsight_bus.app.write import Writer
 from hindsight_bus.domain.calibration import calibration_of
@@ -160,10 +160,10 @@ async def assemble(
     )
     reflections = Reflections(reader, committer, writer, RuleReflector())
     handlers |= task_handlers(reflections, WorkingMemory(reader, changer))
-    worker = DueWorker(store, clock, handlers)
-    committer.due_listeners.append(worker.hint)
+    workers = [DueWorker(store, clock, handlers), SlowWorker(store, clock, handlers)]
+    committer.due_listeners += [worker.hint for worker in workers]
     retention = Retention(store, groups, clock, config.retention_hours)
-    node = Node(store, tails, policies, views, served, worker, retention, clock)
+    node = Node(store, tails, policies, views, served, workers, retention, clock)
     await node.start()
     stack.push_async_callback(node.stop)
     searcher = Searcher(reader, views, policies, embedder, served)

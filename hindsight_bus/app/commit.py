@@ -11,7 +11,7 @@ from typing import TypeVar
 from hindsight_bus.app.plan import CommitPlan
 from hindsight_bus.app.tail import Tails
 from hindsight_bus.domain.errors import Contended
-from hindsight_bus.ports import ClockSkewed, Committed, Conflicted, Ids, MemoryLog
+from hindsight_bus.ports import ClockSkewed, Committed, Conflicted, Ids, Lane, MemoryLog
 
 T = TypeVar("T")
 
@@ -48,8 +48,8 @@ class Committer:
 
     def __init__(self, store: MemoryLog, tails: Tails, ids: Ids) -> None:
         self.locks = KeyedLocks()
-        self.due_listeners: list[Callable[[int], None]] = []
-        """Called with the partition when a commit has queued work."""
+        self.due_listeners: list[Callable[[int, Lane], None]] = []
+        """Called with the partition and the lane when a commit has queued work."""
         self._store = store
         self._tails = tails
         self._ids = ids
@@ -65,9 +65,9 @@ class Committer:
         if not commit.events:  # it has no entry, so no stamp: it is known from the newest one on
             newest = (await self._store.ends(plan.partition)).newest
             committed = replace(committed, position=newest)
-        if commit.due:
+        for lane in {item.lane for item in commit.due}:
             for listener in self.due_listeners:
-                listener(plan.partition)
+                listener(plan.partition, lane)
         return committed
 
     async def attempt(self, action: Callable[[], Awaitable[T]]) -> T:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 import structlog
@@ -34,7 +34,7 @@ class Node:
         policies: PolicyBook,
         views: Views,
         served: ServedNotes,
-        worker: DueWorker,
+        workers: Sequence[DueWorker],
         retention: Retention,
         clock: Clock,
     ) -> None:
@@ -43,7 +43,7 @@ class Node:
         self._policies = policies
         self._views = views
         self._served = served
-        self._worker = worker
+        self._workers = workers
         self._retention = retention
         self._clock = clock
         self._is_reachable = False
@@ -62,7 +62,8 @@ class Node:
         self._run(self._heartbeat())
         self._run(self._policies.run())
         self._run(self._served.run())
-        self._run(self._worker.run())
+        for worker in self._workers:
+            self._run(worker.run())
         self._run(self._retention.run())
 
     async def stop(self) -> None:

@@ -36,7 +36,7 @@ from hindsight_bus.domain.tasks import (
     outcome_tag,
 )
 from hindsight_bus.domain.trajectory import Trajectory, trim
-from hindsight_bus.ports import DueItem, Ref, Reflector, Stored, TakenItem
+from hindsight_bus.ports import DueItem, Lane, Ref, Reflector, Stored, TakenItem
 
 log = structlog.get_logger(__name__)
 
@@ -91,7 +91,7 @@ class Reflections:
         plan.put(ref, pending)
         place = task.namespace
         payload = (place.tenant, place.scope, place.owner, place.kind, task.id)
-        plan.due(DueItem(f"reflect:{task.id}", "reflect", payload))
+        plan.due(DueItem(f"reflect:{task.id}", "reflect", payload, lane=Lane.SLOW))
         return pending
 
     async def _request(self, agent: str, name: ResourceName) -> tuple[Stored[Reflection], Positions]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from hindsight_bus.domain.names import Namespace
-from hindsight_bus.ports import Conflicted, DueItem, TakenItem
+from hindsight_bus.ports import Conflicted, DueItem, Lane, TakenItem
 from tests.contract.memory_log_rig import NS, PARTITION, PARTITIONS, Rig, due, head, head_ref
 
 LEASE_MS = 30
@@ -163,6 +164,34 @@ async def test_due_items_are_apart_by_partition(rig: Rig) -> None:
     for each in taken:
         with pytest.raises(Conflicted):
             await rig.commit(finish=each, partition=each.partition)
+
+
+async def test_lanes_are_apart(rig: Rig) -> None:
+    """An item waits in its lane alone, comes back with it, and is finished there; equal ids are two items."""
+    slow = replace(due("a"), lane=Lane.SLOW)
+    await rig.commit(due=(due("a"), slow))
+    [quick_one] = await rig.take()
+    [slow_one] = await rig.log.take_due(PARTITION, 60_000, 10, Lane.SLOW)
+    assert (quick_one.item, slow_one.item) == (due("a"), slow)
+    await rig.log.finish_due([quick_one])
+    await rig.commit(finish=slow_one)
+    for gone in (quick_one, slow_one):
+        with pytest.raises(Conflicted):
+            await rig.commit(finish=gone)
+
+
+async def test_a_lease_can_be_extended_by_its_holder_alone(rig: Rig) -> None:
+    """The item stays taken for as long, under the same attempt; one that lost it extends nothing."""
+    await rig.commit(due=(due(),))
+    [stale] = await rig.take(lease_ms=LEASE_MS)
+    [fresh] = await take_again(rig)
+    await rig.log.extend_due(stale, 0)
+    assert await rig.take() == []
+    await rig.log.extend_due(fresh, LEASE_MS)
+    [next_one] = await take_again(rig)
+    assert next_one.attempt == fresh.attempt + 1
+    with pytest.raises(Conflicted):
+        await rig.commit(finish=fresh)
 
 
 # --- what agents were served

@@ -20,6 +20,7 @@ from hindsight_bus.adapters.valkey.keys import PartitionKeys
 from hindsight_bus.adapters.valkey.log import ValkeyLog
 from hindsight_bus.app.caller import OPEN_TENANT
 from hindsight_bus.domain.names import Namespace, partition_of
+from hindsight_bus.ports import Lane
 from tests.faults.conftest import Serve
 from tests.faults.follower import Follower, following
 from tests.faults.forms import forms
@@ -129,6 +130,6 @@ async def _let_leases_run_out(valkey: ValkeyProcess, store: ValkeyLog) -> None:
     """Make what the dead server had leased due now, as it will be when its leases have run out."""
     async with Redis(unix_socket_path=str(valkey.socket)) as redis:
         for partition in range(store.partitions):
-            key = PartitionKeys(partition).due_times
+            key, _ = PartitionKeys(partition).due(Lane.QUICK)
             for leased in cast("list[bytes]", await redis.zrange(key, 0, -1)):
                 await redis.zadd(key, {leased: 0}, xx=True)

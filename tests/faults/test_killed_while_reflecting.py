@@ -14,6 +14,7 @@ import hbus.aio
 from hbus import steps
 from hbus.v1.task_pb2 import Reflection, ReflectionState, Task
 from hindsight_bus.adapters.valkey.keys import PartitionKeys
+from hindsight_bus.ports import Lane
 from tests.faults.conftest import Serve
 from tests.faults.forms import forms
 from tests.faults.load import client
@@ -73,6 +74,6 @@ async def _let_leases_run_out(valkey: ValkeyProcess) -> None:
     """Make what a dead server had leased due now, as it will be when its leases have run out."""
     async with Redis(unix_socket_path=str(valkey.socket)) as redis:
         for partition in range(PARTITIONS):
-            key = PartitionKeys(partition).due_times
+            key, _ = PartitionKeys(partition).due(Lane.SLOW)
             for leased in cast("list[bytes]", await redis.zrange(key, 0, -1)):
                 await redis.zadd(key, {leased: 0}, xx=True)

@@ -37,7 +37,7 @@ from hindsight_bus.app.served import ServedNotes
 from hindsight_bus.app.tail import Tails
 from hindsight_bus.app.views import Views
 from hindsight_bus.app.watch import Batch, Beginning, Progress, Watcher, WatchRequest
-from hindsight_bus.app.work import DueWorker
+from hindsight_bus.app.work import DueWorker, SlowWorker
 from hindsight_bus.app.write import Writer
 from hindsight_bus.domain.memory import Memory, MemoryState, MemoryType
 from hindsight_bus.domain.names import Namespace, Pattern, ResourceName
@@ -112,7 +112,7 @@ class Node:
         self.suspector = Suspector(self.records, self.views, self.conflicts, self.embedder)
         self.caretaker = Caretaker(self.records, self.committer, self.policies, self.changer, self.conflicts)
         self.handlers = due_handlers(self.indexer, self.suspector, self.caretaker)
-        self.worker = DueWorker(self.store, self.clock, self.handlers)
+        self.workers = self._make_workers()
         self.reader = Reader(self.records, self.tails, self.served)
         self.searcher = Searcher(self.records, self.views, self.policies, self.embedder, self.served)
         self.watcher = Watcher(self.records, self.tails, self.served, checkpoint_seconds)
@@ -125,7 +125,14 @@ class Node:
 
     async def work(self) -> int:
         """Do all that is due by now, and what follows from it; return how many items were taken."""
-        return await self.worker.work(range(self.store.partitions + 1))
+        every, done = range(self.store.partitions + 1), 0
+        while taken := sum([await worker.work(every) for worker in self.workers]):
+            done += taken
+        return done
+
+    def _make_workers(self) -> list[DueWorker]:
+        kinds = (DueWorker, SlowWorker)
+        return [kind(self.store, self.clock, self.handlers) for kind in kinds]
 
     async def catch_up(self) -> None:
         """Read every log that is followed to its end."""

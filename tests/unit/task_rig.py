@@ -8,7 +8,6 @@ from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.reflections import Reflections
 from hindsight_bus.app.rule_reflector import RuleReflector
 from hindsight_bus.app.tasks import ChangedTask, Ending, StartedTask, TaskDraft, Tasks, task_handlers
-from hindsight_bus.app.work import DueWorker
 from hindsight_bus.app.working_memory import WorkingMemory
 from hindsight_bus.domain.memory import Memory, MemoryState
 from hindsight_bus.domain.names import Namespace, ResourceName
@@ -32,7 +31,7 @@ class TaskNode(Node):
         self.tasks = Tasks(self.records, self.committer, self.searcher, self.reflections, self.ids)
         self.working = WorkingMemory(self.records, self.changer)
         self.handlers = self.handlers | task_handlers(self.reflections, self.working)
-        self.worker = DueWorker(self.store, self.clock, self.handlers)
+        self.workers = self._make_workers()
 
     async def start(self, goal: str = GOAL, agent: str = "support", **fields: Any) -> StartedTask:
         """Start a task for zhangsan unless told otherwise."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from itertools import pairwise
 
 import pytest
@@ -13,18 +14,37 @@ from hindsight_bus.adapters.memory.embedder import FakeEmbedder
 from hindsight_bus.adapters.memory.log import FakeLog
 from hindsight_bus.app.deadline import deadline
 from hindsight_bus.app.freshness import Freshness
-from hindsight_bus.app.work import DueWorker
+from hindsight_bus.app.work import LEASE_MS, DueWorker, SlowWorker
 from hindsight_bus.domain.errors import IndexBehind, WrongState
 from hindsight_bus.domain.memory import Memory, MemoryState
 from hindsight_bus.domain.names import Namespace
-from hindsight_bus.ports import Commit, DueItem, TakenItem
-from tests.unit.app_rig import FACTS, Node
+from hindsight_bus.ports import Commit, DueItem, Lane, TakenItem
+from tests.unit.app_rig import FACTS, Node, eventually
 
 
 def stored(outcome: object) -> Memory:
     memory = getattr(outcome, "memory", None)
     assert isinstance(memory, Memory)
     return memory
+
+
+@asynccontextmanager
+async def at_work(clock: FakeClock, *workers: DueWorker) -> AsyncIterator[None]:
+    """Have workers run while time passes."""
+
+    async def pass_time() -> None:
+        while True:
+            await asyncio.sleep(0)
+            clock.advance(0.05)
+
+    tasks = [asyncio.create_task(work) for work in (*(worker.run() for worker in workers), pass_time())]
+    try:
+        async with asyncio.timeout(10):
+            yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def test_an_embedder_that_is_down_delays_vectors_and_nothing_else() -> None:
@@ -119,25 +139,90 @@ async def test_a_steady_stream_of_hints_does_not_hide_the_other_partitions() -> 
 
     async def busy() -> None:
         await store.commit(Commit(0, 0, 1, due=(DueItem("busy", "test", ()),)))
-        worker.hint(0)
+        worker.hint(0, Lane.QUICK)
 
     worker = DueWorker(store, clock, {"test": handle})
     await store.commit(Commit(1, 0, 1, due=(DueItem("quiet", "test", ()),)))
     await busy()
 
-    async def pass_time() -> None:
-        while True:
-            await asyncio.sleep(0)
-            clock.advance(0.01)
+    async with at_work(clock, worker):
+        await done.wait()
 
-    tasks = [asyncio.create_task(worker.run()), asyncio.create_task(pass_time())]
-    try:
-        async with asyncio.timeout(10):
-            await done.wait()
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+
+class Waiting:
+    """A handler that waits until it is let go."""
+
+    def __init__(self, store: FakeLog) -> None:
+        self.store = store
+        self.let_go = asyncio.Event()
+        self.begun: list[TakenItem] = []
+        self.most = self.now = 0
+
+    async def handle(self, items: Sequence[TakenItem]) -> None:
+        self.begun += items
+        self.now += 1
+        self.most = max(self.most, self.now)
+        try:
+            await self.let_go.wait()
+        finally:
+            self.now -= 1
+        await self.store.finish_due(items)
+
+
+def slow(number: int) -> DueItem:
+    return DueItem(str(number), "slow", (), lane=Lane.SLOW)
+
+
+async def test_what_is_slow_delays_nothing_that_is_quick() -> None:
+    """All slots wait for a model; vectors and the rest go on."""
+    clock = FakeClock()
+    store, done = FakeLog(clock.now_ms, partitions=1), asyncio.Event()
+    waiting = Waiting(store)
+
+    async def handle(items: Sequence[TakenItem]) -> None:
+        await store.finish_due(items)
+        done.set()
+
+    handlers = {"slow": waiting.handle, "quick": handle}
+    await store.commit(Commit(0, 0, 1, due=tuple(slow(n) for n in range(20))))
+    async with at_work(clock, DueWorker(store, clock, handlers), SlowWorker(store, clock, handlers)):
+        await eventually(lambda: waiting.begun)
+        await store.commit(Commit(0, 0, 1, due=(DueItem("1", "quick", ()),)))
+        await done.wait()
+        assert waiting.now
+
+
+async def test_slow_work_has_its_slots_and_keeps_its_leases() -> None:
+    """So many at once however much is due, none begun twice however long it takes, and all of it done in the end."""
+    clock = FakeClock()
+    store = FakeLog(clock.now_ms, partitions=3)
+    waiting = Waiting(store)
+    workers = [SlowWorker(store, clock, {"slow": waiting.handle}, slots=2) for _ in range(2)]
+    for partition in range(3):
+        await store.commit(Commit(partition, 0, 1, due=tuple(slow(n) for n in range(3))))
+    async with at_work(clock, *workers):
+        await eventually(lambda: waiting.now == 4)
+        until = clock.monotonic() + 3 * LEASE_MS / 1000
+        await eventually(lambda: clock.monotonic() > until)
+        assert len(waiting.begun) == 4
+        waiting.let_go.set()
+        await eventually(lambda: len(waiting.begun) == 9 and not waiting.now)
+    assert waiting.most == 4
+    assert {item.attempt for item in waiting.begun} == {1}
+
+
+async def test_slow_work_under_way_ends_with_its_node() -> None:
+    """It is left to whoever takes it next."""
+    clock = FakeClock()
+    store = FakeLog(clock.now_ms, partitions=1)
+    waiting = Waiting(store)
+    await store.commit(Commit(0, 0, 1, due=(slow(1),)))
+    async with at_work(clock, SlowWorker(store, clock, {"slow": waiting.handle})):
+        await eventually(lambda: waiting.now)
+    assert not waiting.now
+    clock.advance(LEASE_MS / 1000 + 1)
+    [left] = await store.take_due(0, 1000, 10, Lane.SLOW)
+    assert left.attempt == 2
 
 
 async def test_work_of_a_node_that_died_is_done_by_another() -> None:

@@ -23,6 +23,7 @@ from hindsight_bus.ports import (
     CounterFull,
     DueItem,
     HistoryStep,
+    Lane,
     LogEnds,
     Record,
     Ref,
@@ -66,7 +67,7 @@ class _Partition:
     namespaces: dict[str, str] = field(default_factory=dict)
     """Namespace id -> owner id."""
     history: defaultdict[str, list[HistoryStep]] = field(default_factory=lambda: defaultdict(list))
-    work: dict[str, _Work] = field(default_factory=dict)
+    work: dict[tuple[Lane, str], _Work] = field(default_factory=dict)
 
 
 class FakeLog:
@@ -146,10 +147,10 @@ class FakeLog:
             steps.append(HistoryStep(step, revision, now_ms))
             del steps[:-HISTORY_LIMIT]
         if commit.finish is not None:
-            del partition.work[commit.finish.item.id]
+            del partition.work[_place(commit.finish.item)]
         for item in commit.due:
-            known = partition.work.get(item.id)
-            partition.work[item.id] = _Work(item, item.due_ms or now_ms, known.attempt if known else 0)
+            known = partition.work.get(_place(item))
+            partition.work[_place(item)] = _Work(item, item.due_ms or now_ms, known.attempt if known else 0)
 
     def _put(self, partition: _Partition, record: Record, now_ms: int, expire_ms: int) -> None:
         ref, revision = ref_of(record), partition.newest.revision
@@ -232,10 +233,13 @@ class FakeLog:
         """Return a memory's transitions."""
         return list(self._partitions[partition].history[memory_id])
 
-    async def take_due(self, partition: int, lease_ms: int, limit: int) -> list[TakenItem]:
+    async def take_due(
+        self, partition: int, lease_ms: int, limit: int, lane: Lane = Lane.QUICK
+    ) -> list[TakenItem]:
         """Lease due items."""
         now_ms = self._time_ms()
-        ready = [work for work in self._partitions[partition].work.values() if work.ready_ms <= now_ms]
+        waiting = self._partitions[partition].work.values()
+        ready = [work for work in waiting if work.ready_ms <= now_ms and work.item.lane is lane]
         ready.sort(key=lambda work: (work.ready_ms, work.item.id))
         for work in ready[:limit]:
             work.ready_ms = now_ms + lease_ms
@@ -248,13 +252,19 @@ class FakeLog:
         for item in taken:
             partition = self._partitions[item.partition]
             if _is_leased(partition, item):
-                del partition.work[item.item.id]
+                del partition.work[_place(item.item)]
+
+    async def extend_due(self, taken: TakenItem, lease_ms: int) -> None:
+        """Keep an item leased."""
+        partition = self._partitions[taken.partition]
+        if _is_leased(partition, taken):
+            partition.work[_place(taken.item)].ready_ms = self._time_ms() + lease_ms
 
     async def retry_due(self, taken: TakenItem, delay_ms: int) -> None:
         """Give an item back."""
         partition = self._partitions[taken.partition]
         if _is_leased(partition, taken):
-            work = partition.work[taken.item.id]
+            work = partition.work[_place(taken.item)]
             work.is_leased = False
             work.ready_ms = self._time_ms() + delay_ms
 
@@ -280,8 +290,12 @@ class FakeLog:
         return self._partitions[partition_of(namespace.owner_id, self.partitions)]
 
 
+def _place(item: DueItem) -> tuple[Lane, str]:
+    return item.lane, item.id
+
+
 def _is_leased(partition: _Partition, taken: TakenItem) -> bool:
-    work = partition.work.get(taken.item.id)
+    work = partition.work.get(_place(taken.item))
     return work is not None and work.is_leased and work.attempt == taken.attempt
 
 

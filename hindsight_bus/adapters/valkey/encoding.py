@@ -36,11 +36,11 @@ def encode_commit(keys: PartitionKeys, commit: Commit) -> EncodedCommit:
         encode_events(commit.events) if commit.events else b"",
         [(table.record(expect.ref), expect.revision) for expect in commit.expects],
         [(table.number(keys.counter(count.key)), count.limit, count.ttl_ms) for count in commit.counts],
-        _fence(commit.finish),
+        _fence(table, commit.finish),
         [_encode_put(table, put) for put in commit.puts],
         [_encode_delete(table, delete) for delete in commit.deletes],
         [(table.number(keys.history(step.memory_id)), encode(step)) for step in commit.transitions],
-        [_encode_due(item) for item in commit.due],
+        [(item.id, encode(item), item.due_ms, *table.queue(item)) for item in commit.due],
     ]
     return EncodedCommit(table.keys, msgpack.packb(payload, use_bin_type=False))
 
@@ -54,7 +54,7 @@ class _KeyTable:
         self.partition = partition
         self._numbers: dict[bytes, int] = {}
         self._records: dict[Ref, int] = {}
-        for key in (partition.ends, partition.log, partition.due_times, partition.due_items):
+        for key in (partition.ends, partition.log):
             self.number(key)
 
     @property
@@ -63,6 +63,10 @@ class _KeyTable:
 
     def number(self, key: bytes) -> int:
         return self._numbers.setdefault(key, len(self._numbers) + 1)
+
+    def queue(self, item: DueItem) -> list[int]:
+        """Return the numbers of the keys that an item waits in: times, items."""
+        return [self.number(key) for key in self.partition.due(item.lane)]
 
     def record(self, ref: Ref) -> int:
         number = self._records.get(ref)
@@ -99,9 +103,5 @@ def _places(table: _KeyTable, ref: Ref, namespace: Namespace | None) -> tuple[st
     return "", 0, []
 
 
-def _encode_due(item: DueItem) -> tuple[str, bytes, int]:
-    return item.id, encode(item), item.due_ms
-
-
-def _fence(taken: TakenItem | None) -> tuple[str | int, ...]:
-    return () if taken is None else (taken.item.id, taken.attempt)
+def _fence(table: _KeyTable, taken: TakenItem | None) -> tuple[str | int, ...]:
+    return () if taken is None else (taken.item.id, taken.attempt, *table.queue(taken.item))

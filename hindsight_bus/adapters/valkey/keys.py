@@ -17,7 +17,7 @@ from hindsight_bus.domain.records import (
     Usage,
 )
 from hindsight_bus.domain.tasks import Reflection, Task, TaskSteps
-from hindsight_bus.ports import Record, Ref
+from hindsight_bus.ports import Lane, Record, Ref
 
 META = b"hb:{p0}:meta"
 """Hash: number of partitions and schema, written once."""
@@ -42,17 +42,23 @@ _LETTERS: dict[type[Record], str] = {
 class PartitionKeys:
     """Keys of one partition."""
 
-    __slots__ = ("_prefix", "channel", "due_items", "due_times", "ends", "log", "namespaces", "policies")
+    __slots__ = ("_due", "_prefix", "channel", "ends", "log", "namespaces", "policies")
 
     def __init__(self, partition: int) -> None:
         self._prefix = prefix = f"hb:{{p{partition}}}:"
         self.ends = f"{prefix}ends".encode()
         self.log = f"{prefix}log".encode()
-        self.due_times = f"{prefix}due".encode()
-        self.due_items = f"{prefix}work".encode()
+        self._due = {
+            lane: (f"{prefix}due{suffix}".encode(), f"{prefix}work{suffix}".encode())
+            for lane, suffix in ((Lane.QUICK, ""), (Lane.SLOW, ":slow"))
+        }
         self.namespaces = f"{prefix}namespaces".encode()
         self.policies = f"{prefix}policies".encode()
         self.channel = f"{prefix}news".encode()
+
+    def due(self, lane: Lane) -> tuple[bytes, bytes]:
+        """Return the keys of the work that is due in a lane: times, items."""
+        return self._due[lane]
 
     def record(self, ref: Ref) -> bytes:
         """Return the key of a record."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -30,6 +31,7 @@ from hindsight_bus.ports import (
     CounterFull,
     DueItem,
     HistoryStep,
+    Lane,
     LogEnds,
     Record,
     Ref,
@@ -216,26 +218,37 @@ class ValkeyLog:
         key = self._keys[partition].history(memory_id)
         return [decode_step(raw) for raw in await self._client.read(b"LRANGE", key, 0, -1)]
 
-    async def take_due(self, partition: int, lease_ms: int, limit: int) -> list[TakenItem]:
+    async def take_due(
+        self, partition: int, lease_ms: int, limit: int, lane: Lane = Lane.QUICK
+    ) -> list[TakenItem]:
         """Lease due items by one script; O(limit log n)."""
-        flat = await self._client.run(self._scripts.take, self._due_keys(partition), lease_ms, limit)
+        keys = self._keys[partition].due(lane)
+        flat = await self._client.run(self._scripts.take, keys, lease_ms, limit)
         pairs = zip(flat[::2], flat[1::2], strict=True)
         return [TakenItem(decode(DueItem, body), partition, attempt) for attempt, body in pairs]
 
     async def finish_due(self, taken: Sequence[TakenItem]) -> None:
         """Remove leased items, one script a partition."""
-        partitions = {item.partition for item in taken}
-        await asyncio.gather(
-            *(self._release(number, -1, (t for t in taken if t.partition == number)) for number in partitions)
-        )
+        queues: defaultdict[tuple[int, Lane], list[TakenItem]] = defaultdict(list)
+        for item in taken:
+            queues[item.partition, item.item.lane].append(item)
+        await asyncio.gather(*(self._release(items, -1) for items in queues.values()))
+
+    async def extend_due(self, taken: TakenItem, lease_ms: int) -> None:
+        """Keep an item leased."""
+        await self._release([taken], lease_ms, stays_leased=True)
 
     async def retry_due(self, taken: TakenItem, delay_ms: int) -> None:
         """Give an item back."""
-        await self._release(taken.partition, delay_ms, [taken])
+        await self._release([taken], delay_ms)
 
-    async def _release(self, partition: int, delay_ms: int, taken: Iterable[TakenItem]) -> None:
+    async def _release(
+        self, taken: Sequence[TakenItem], delay_ms: int, *, stays_leased: bool = False
+    ) -> None:
+        """Change what becomes of items of one partition and lane."""
+        keys = self._keys[taken[0].partition].due(taken[0].item.lane)
         fences = [part for item in taken for part in (item.item.id, item.attempt)]
-        await self._client.run(self._scripts.release, self._due_keys(partition), delay_ms, *fences)
+        await self._client.run(self._scripts.release, keys, delay_ms, int(stays_leased), *fences)
 
     async def note_served(self, agent: str, served: Mapping[Namespace, Sequence[str]], now_ms: int) -> None:
         """Remember what an agent was served: up to four commands a namespace, all in one pipeline."""
@@ -270,10 +283,6 @@ class ValkeyLog:
 
     def _of(self, namespace: Namespace) -> PartitionKeys:
         return self._keys[partition_of(namespace.owner_id, self.partitions)]
-
-    def _due_keys(self, partition: int) -> list[bytes]:
-        keys = self._keys[partition]
-        return [keys.due_times, keys.due_items]
 
 
 def _sorted_text(members: Iterable[bytes]) -> list[str]:

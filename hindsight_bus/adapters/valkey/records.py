@@ -56,7 +56,7 @@ from hindsight_bus.domain.tasks import (
     TaskOutcome,
     TaskSteps,
 )
-from hindsight_bus.ports import DueItem, HistoryStep, Record, Ref, Stored
+from hindsight_bus.ports import DueItem, HistoryStep, Lane, Record, Ref, Stored
 
 SCHEMA = 1
 _HEADER = struct.Struct(">dddd")
@@ -170,7 +170,7 @@ LAYOUTS: dict[type[Any], Layout[Any]] = {
         before=enum(MemoryState),
         after=enum(MemoryState),
     ),
-    DueItem: Layout(DueItem, "id kind payload due_ms"),
+    DueItem: Layout(DueItem, "id kind payload due_ms lane", lane=enum(Lane)),
 }
 """Layout of everything that is stored as an array of its own."""
 

@@ -1,6 +1,6 @@
 -- Commit: check every precondition, then append the entry, apply every mutation, and wake the tails.
--- It holds no policy. KEYS: the four below, then those that the payload names by number.
-local ends, log, due_times, due_items = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+-- It holds no policy. KEYS: the two below, then those that the payload names by number.
+local ends, log = KEYS[1], KEYS[2]
 local channel, payload = ARGV[1], ARGV[2]
 local node_ms, stamp, events, expects, counts, finish, puts, deletes, steps, due = unpack(cmsgpack.unpack(payload))
 
@@ -33,7 +33,7 @@ for index, count in ipairs(counts) do
   if tonumber(redis.call('GET', KEYS[count[1]]) or 0) >= count[2] then return {'full', index} end
 end
 if #finish > 0 then
-  local item = redis.call('HGET', due_items, finish[1])
+  local item = redis.call('HGET', KEYS[finish[4]], finish[1])
   if not item then return {'lost'} end
   local attempt, leased = struct.unpack('>I4B', item)
   if attempt ~= finish[2] or leased ~= 1 then return {'lost'} end
@@ -76,16 +76,16 @@ for _, step in ipairs(steps) do
   redis.call('LTRIM', KEYS[step[1]], -256, -1)
 end
 if #finish > 0 then
-  redis.call('HDEL', due_items, finish[1])
-  redis.call('ZREM', due_times, finish[1])
+  redis.call('ZREM', KEYS[finish[3]], finish[1])
+  redis.call('HDEL', KEYS[finish[4]], finish[1])
 end
 -- Adding an item again takes it from whoever holds it: the work has changed. Attempts go on counting.
 for _, item in ipairs(due) do
-  local id, body, due_ms = unpack(item)
-  local known = redis.call('HGET', due_items, id)
+  local id, body, due_ms, times, items = unpack(item)
+  local known = redis.call('HGET', KEYS[items], id)
   local attempt = known and struct.unpack('>I4', known) or 0
-  redis.call('HSET', due_items, id, struct.pack('>I4B', attempt, 0) .. body)
-  redis.call('ZADD', due_times, string.format('%.0f', due_ms > 0 and due_ms or now), id)
+  redis.call('HSET', KEYS[items], id, struct.pack('>I4B', attempt, 0) .. body)
+  redis.call('ZADD', KEYS[times], string.format('%.0f', due_ms > 0 and due_ms or now), id)
 end
 
 if events ~= '' then redis.call('SPUBLISH', channel, string.format('%.0f', revision)) end

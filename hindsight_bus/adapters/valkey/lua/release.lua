@@ -1,9 +1,9 @@
--- Finish or give back items that are still leased under their attempt. KEYS: times, items.
--- ARGV: delay in ms (-1 = finish), then (id, attempt) pairs. Returns how many there were.
+-- Finish, give back or keep items that are still leased under their attempt. KEYS: times, items.
+-- ARGV: delay in ms (-1 = finish), 1 = stay leased until then, then (id, attempt) pairs. Returns how many there were.
 local clock = redis.call('TIME')
 local due = clock[1] * 1000 + math.floor(clock[2] / 1000) + ARGV[1]
 local released = 0
-for n = 2, #ARGV, 2 do
+for n = 3, #ARGV, 2 do
   local id, wanted = ARGV[n], tonumber(ARGV[n + 1])
   local item = redis.call('HGET', KEYS[2], id)
   if item then
@@ -14,7 +14,7 @@ for n = 2, #ARGV, 2 do
         redis.call('HDEL', KEYS[2], id)
         redis.call('ZREM', KEYS[1], id)
       else
-        redis.call('HSET', KEYS[2], id, struct.pack('>I4B', attempt, 0) .. string.sub(item, 6))
+        redis.call('HSET', KEYS[2], id, struct.pack('>I4B', attempt, ARGV[2]) .. string.sub(item, 6))
         redis.call('ZADD', KEYS[1], string.format('%.0f', due), id)
       end
     end
