@@ -31,6 +31,8 @@ from hindsight_bus.app.consume import Consumers
 from hindsight_bus.app.context import ContextBuilder
 from hindsight_bus.app.groups import GroupBook
 from hindsight_bus.app.indexing import Caretaker, Indexer, Suspector, due_handlers
+from hindsight_bus.app.matching import Matcher
+from hindsight_bus.app.meanings import Meanings
 from hindsight_bus.app.namespaces import Namespaces
 from hindsight_bus.app.node import Node
 from hindsight_bus.app.policies import PolicyBook
@@ -148,7 +150,11 @@ async def assemble(
     )
     served = ServedNotes(store, clock)
     committer = Committer(store, tails, ids)
-    book = GroupBook(store, groups, ids)
+    match_thread = ThreadPoolExecutor(1, thread_name_prefix="match")
+    stack.callback(match_thread.shutdown, wait=False, cancel_futures=True)
+    matcher = Matcher(tails, match_thread)
+    meanings = Meanings(reader, policies, embedder)
+    book = GroupBook(store, groups, meanings, ids)
 
     writer = Writer(WriteTools(reader, committer, served, embedder, ids), policies, views)
     changer = Changer(reader, committer, policies, writer)
@@ -166,6 +172,7 @@ async def assemble(
     node = Node(store, tails, policies, views, served, workers, retention, clock)
     await node.start()
     stack.push_async_callback(node.stop)
+    stack.push_async_callback(matcher.close)
     searcher = Searcher(reader, views, policies, embedder, served)
     return App(
         writer=writer,
@@ -174,8 +181,8 @@ async def assemble(
         searcher=searcher,
         contexts=ContextBuilder(searcher, partial(secrets.token_hex, 8)),
         usage=UsageRecorder(reader, committer),
-        watcher=Watcher(reader, tails, served),
-        consumers=Consumers(store, groups, tails, book, served),
+        watcher=Watcher(reader, tails, matcher, meanings, served),
+        consumers=Consumers(store, groups, tails, matcher, meanings, book, served),
         groups=book,
         conflicts=conflicts,
         namespaces=Namespaces(reader, committer, policies, views, embedder.profile),

@@ -16,6 +16,8 @@ from hindsight_bus.app.consume_session import ConsumeRequest, Message, Open, Ses
 from hindsight_bus.app.group_feed import Delivery, GroupFeed, heard
 from hindsight_bus.app.group_member import GroupMember
 from hindsight_bus.app.groups import GroupBook, GroupTerms
+from hindsight_bus.app.matching import Matcher
+from hindsight_bus.app.meanings import Meanings
 from hindsight_bus.app.served import ServedNotes
 from hindsight_bus.app.tail import Tails
 from hindsight_bus.domain.errors import HbusError, InvalidField, NotFound
@@ -40,11 +42,20 @@ class Consumers:
     """Serves the members of groups."""
 
     def __init__(
-        self, store: MemoryLog, groups: Groups, tails: Tails, book: GroupBook, served: ServedNotes
+        self,
+        store: MemoryLog,
+        groups: Groups,
+        tails: Tails,
+        matcher: Matcher,
+        meanings: Meanings,
+        book: GroupBook,
+        served: ServedNotes,
     ) -> None:
         self._store = store
         self._groups = groups
         self._tails = tails
+        self._matcher = matcher
+        self._meanings = meanings
         self._book = book
         self._served = served
         self._feeds: dict[str, asyncio.Task[GroupFeed]] = {}
@@ -98,7 +109,8 @@ class Consumers:
             raise
 
     async def _begun(self, group: GroupRecord) -> GroupFeed:
-        feed = GroupFeed(group, self._store, self._groups, self._tails)
+        query = await self._meanings.query(group.filter.meaning, group.patterns)
+        feed = GroupFeed(group, query, self._store, self._groups, self._tails, self._matcher)
         await feed.begin()
         return feed
 

@@ -7,14 +7,16 @@ and how far it has seen that nothing more is wanted.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+from hindsight_bus.app.matching import Interest, Matcher
 from hindsight_bus.app.pulse import Pulse
 from hindsight_bus.app.selection import Selection, WatchEvent, watch_event
 from hindsight_bus.app.tail import LogCommit, PartitionTail, Tails, hydrate, no_vectors, read_commits
 from hindsight_bus.domain.groups import EventId, GroupRecord, Redelivery, Settlement
+from hindsight_bus.domain.meaning import MeaningQuery
 from hindsight_bus.domain.memory import Memory
 from hindsight_bus.domain.position import Position
 from hindsight_bus.ports import CursorMoved, GroupFull, Groups, LogChanged, MemoryLog, PartitionHeld, Span
@@ -150,12 +152,11 @@ class PartitionFeed:
         return [], self._seen
 
     async def _read(self) -> Sequence[LogCommit]:
+        wanted = self._selection.vector_profiles
         commits = self._tail.since(self._seen.revision, MAX_EVENTS)
-        return (
-            commits
-            if commits is not None
-            else await read_commits(self._store, self._seen, MAX_EVENTS, no_vectors)
-        )
+        if commits is None:
+            return await read_commits(self._store, self._seen, MAX_EVENTS, wanted)
+        return await hydrate(self._store, self.partition, commits, wanted) if self._selection.query else commits
 
     async def _give(self, member: str, events: Sequence[WatchEvent], upto: Position) -> list[Delivery]:
         owners = tuple(w.event.namespace.owner_id[:16] for w in events) if self._group.ordered else ()
@@ -185,15 +186,24 @@ class PartitionFeed:
 class GroupFeed:
     """Every partition of a group, and whom to tell of news."""
 
-    def __init__(self, group: GroupRecord, store: MemoryLog, groups: Groups, tails: Tails) -> None:
+    def __init__(
+        self,
+        group: GroupRecord,
+        query: MeaningQuery | None,
+        store: MemoryLog,
+        groups: Groups,
+        tails: Tails,
+        matcher: Matcher,
+    ) -> None:
         self.group = group
         self._store = store
-        self._tails = tails
-        self._selection = Selection(group.patterns, group.filter)
+        self._matcher = matcher
         self._pulses: set[Pulse] = set()
-        self._unlisten: list[Callable[[], None]] = []
+        self._listening = ExitStack()
+        selection = Selection(group.patterns, group.filter, query=query)
+        self._interest = Interest(selection, group.partitions, self._on_news)
         self.partitions = {
-            p: PartitionFeed(group, self._selection, store, groups, tails[p]) for p in group.partitions
+            p: PartitionFeed(group, selection, store, groups, tails[p]) for p in group.partitions
         }
 
     @property
@@ -209,14 +219,15 @@ class GroupFeed:
     def telling(self, pulse: Pulse) -> Iterator[None]:
         """Fire a pulse on whatever may concern a member."""
         if not self._pulses:
-            self._unlisten = [self._tails[p].listen(self._on_commits) for p in self.partitions]
+            self._interest.news.clear()
+            self._listening.enter_context(self._matcher.registered(self._interest))
         self._pulses.add(pulse)
         try:
             yield
         finally:
             self._pulses.remove(pulse)
-            while self._unlisten and not self._pulses:
-                self._unlisten.pop()()
+            if not self._pulses:
+                self._listening.close()
 
     def tell(self) -> None:
         """Wake every member."""
@@ -236,6 +247,6 @@ class GroupFeed:
         except PartitionHeld:
             return []
 
-    def _on_commits(self, commits: Sequence[LogCommit]) -> None:
-        if not commits or any(map(self._selection.touches, commits)):
-            self.tell()
+    def _on_news(self) -> None:
+        self._interest.news.clear()  # every member looks at every partition, and wants to be told of what comes next
+        self.tell()

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 from hindsight_bus.app.caller import Caller
+from hindsight_bus.app.meanings import Meanings
 from hindsight_bus.app.retention import position_before
 from hindsight_bus.app.selection import Selection, WatchEvent, watch_event
 from hindsight_bus.app.tail import LogCommit, hydrate, no_vectors, read_commits
@@ -71,15 +72,17 @@ class BuriedEvent:
 class GroupBook:
     """Every consumer group of the installation."""
 
-    def __init__(self, store: MemoryLog, groups: Groups, ids: Ids) -> None:
+    def __init__(self, store: MemoryLog, groups: Groups, meanings: Meanings, ids: Ids) -> None:
         self._store = store
         self._groups = groups
+        self._meanings = meanings
         self._ids = ids
 
     async def open(self, caller: Caller, terms: GroupTerms) -> GroupRecord:
         """Return the group, made by these terms if there was none.
 
-        Raises ``NotFound`` without patterns where there is none, ``GroupMismatch`` where it was made by other terms.
+        Raises ``NotFound`` without patterns where there is none, ``GroupMismatch`` where it was made by other terms,
+        and what ``Meanings.query`` raises where it is new.
         """
         known = await self._groups.find(caller.tenant, terms.name)
         if known is None and not terms.patterns:
@@ -91,6 +94,7 @@ class GroupBook:
         return known
 
     async def _made(self, caller: Caller, terms: GroupTerms) -> GroupRecord:
+        await self._meanings.query(terms.filter.meaning, terms.patterns)  # refuses what no feed could be made of
         partitions = Selection(terms.patterns, terms.filter).partitions(self._store.partitions)
         start = await asyncio.gather(*(self._position(p, terms.start) for p in partitions))
         return GroupRecord(

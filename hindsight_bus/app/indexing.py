@@ -95,7 +95,7 @@ class Indexer:
         self, item: TakenItem, memory: StoredMemory, namespace: Stored[NamespaceRecord], values: Vectors
     ) -> None:
         head, version = memory.head.record, memory.version
-        plan = CommitPlan(item.partition, head.namespace, "")
+        plan = CommitPlan(item.partition, head.namespace, version.agent)
         _learn_dimension(plan, namespace, len(values))
         plan.expect(Ref(Head, (head.memory_id,)), memory.head.revision)
         plan.finish(item)

@@ -74,5 +74,10 @@ class PolicyBook:
         """Return the policy stored for a pattern."""
         return self._records.get((pattern.tenant, str(pattern)))
 
+    def embedding_profiles(self) -> set[str]:
+        """Return the embedding profiles that policies ask for."""
+        profiles = {stored.record.embedding_profile for stored in self._records.values()}
+        return {profile for profile in profiles if profile}
+
     def _on_commits(self, commits: Sequence[LogCommit]) -> None:
         self._news.set()

@@ -15,7 +15,7 @@ from hindsight_bus.app.served import ServedNotes
 from hindsight_bus.app.views import LoadedView, Views
 from hindsight_bus.domain import temporal
 from hindsight_bus.domain.errors import EmbedderUnavailable, InvalidField, ProfileMismatch
-from hindsight_bus.domain.language import detect
+from hindsight_bus.domain.language import UNKNOWN, detect
 from hindsight_bus.domain.memory import Head, Memory, MemoryState, Vector
 from hindsight_bus.domain.names import Namespace, owner_id, partition_of
 from hindsight_bus.domain.policy import RankingWeights
@@ -128,7 +128,7 @@ class Searcher:
         vector, dense_skipped = await self._query_vector(views, request)
         positions = Positions(self._views.position(view) for view in views)
         language = detect(request.query)
-        is_foreign = language != "und" and not any(view.view.speaks(language) for view in views)
+        is_foreign = language != UNKNOWN and not any(view.view.speaks(language) for view in views)
         asked = _Asked(request, vector, len(views), is_foreign)
         found = await asyncio.gather(*(self._in_view(view, asked) for view in views))
         apart, rest = _split([each for several in found for each in several], request)

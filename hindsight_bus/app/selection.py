@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from hindsight_bus.app.tail import LogCommit
 from hindsight_bus.domain.events import Entry, Event
+from hindsight_bus.domain.meaning import MeaningQuery
 from hindsight_bus.domain.memory import Head, Memory, MemoryState, Version
 from hindsight_bus.domain.names import Namespace, Pattern
 from hindsight_bus.domain.query import EventFilter
@@ -27,31 +28,41 @@ class WatchEvent:
 
 
 class Selection:
-    """The events that some patterns and a filter choose, as seen by one agent."""
+    """The events that some patterns and a filter choose, as seen by one agent.
 
-    def __init__(self, patterns: Sequence[Pattern], filter: EventFilter, agent: str = "") -> None:
-        self._patterns = patterns
-        self._filter = filter
+    ``query`` is what the filter's meaning was found to be.
+    """
+
+    def __init__(
+        self,
+        patterns: Sequence[Pattern],
+        filter: EventFilter,
+        agent: str = "",
+        query: MeaningQuery | None = None,
+    ) -> None:
+        self.patterns = patterns
+        self.filter = filter
+        self.query = query
         self._agent = agent
         self._is_about_content = filter.is_about_content
         self._concerned: dict[str, bool] = {}
 
     def partitions(self, total: int) -> list[int]:
         """Return the partitions, of ``total``, in which a matching event can lie."""
-        return sorted({p for pattern in self._patterns for p in pattern.partitions(total)})
+        return sorted({p for pattern in self.patterns for p in pattern.partitions(total)})
 
     def concerns(self, namespace: Namespace) -> bool:
         """Tell whether the namespace falls under a pattern."""
         known = self._concerned.get(namespace.id)
         if known is None:
-            known = any(pattern.matches(namespace) for pattern in self._patterns)
+            known = any(pattern.matches(namespace) for pattern in self.patterns)
             if len(self._concerned) < _MAX_KNOWN:
                 self._concerned[namespace.id] = known
         return known
 
-    def touches(self, commit: LogCommit) -> bool:
-        """Tell whether an event of the commit falls under a pattern."""
-        return any(self.concerns(event.namespace) for event in commit.entry.events)
+    def vector_profiles(self, namespace: Namespace) -> Collection[str]:
+        """Return the profiles whose vectors are needed to choose among a namespace's events."""
+        return self.query.closeness if self.query is not None and self.concerns(namespace) else ()
 
     def events(self, commit: LogCommit) -> list[WatchEvent]:
         """Return the events of a commit that are wanted."""
@@ -62,17 +73,26 @@ class Selection:
         ]
 
     def _wants(self, commit: LogCommit, event: Event) -> bool:
-        return self._filter.wants(event, self._agent) and (
-            not self._is_about_content
-            or self._matches(commit, event, event.version, event.confidence_after)
-            or self._matches(commit, event, event.version_before, event.confidence_before)
+        return (
+            self.filter.wants(event, self._agent)
+            and (
+                not self._is_about_content
+                or self._matches(commit, event, event.version, event.confidence_after)
+                or self._matches(commit, event, event.version_before, event.confidence_before)
+            )
+            and (self.query is None or self._is_meant(self.query, commit, event))
         )
+
+    def _is_meant(self, query: MeaningQuery, commit: LogCommit, event: Event) -> bool:
+        key = (event.memory_id, event.version)
+        version = commit.versions.get(key)
+        return version is not None and query.matches(commit.vectors.get(key), version.language)
 
     def _matches(self, commit: LogCommit, event: Event, number: int, confidence: float) -> bool:
         version = commit.versions.get((event.memory_id, number))
         if version is None:
-            return number > 0 and self._filter.may_have_matched(event.type, confidence)
-        return self._filter.matches(version, confidence)
+            return number > 0 and self.filter.may_have_matched(event.type, confidence)
+        return self.filter.matches(version, confidence)
 
 
 def watch_event(commit: LogCommit, index: int) -> WatchEvent:

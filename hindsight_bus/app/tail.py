@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -21,6 +21,7 @@ from hindsight_bus.app.background import in_background
 from hindsight_bus.domain.errors import HbusError, LogDiverged, RevisionCompacted
 from hindsight_bus.domain.events import Entry, EventKind
 from hindsight_bus.domain.memory import MemoryState, Vector, Version
+from hindsight_bus.domain.names import Namespace
 from hindsight_bus.domain.position import Position
 from hindsight_bus.ports import Clock, Commit, Committed, MemoryLog, Record, Ref
 
@@ -79,11 +80,16 @@ def own_commit(commit: Commit, committed: Committed, known: Iterable[Version]) -
     return LogCommit(entry, versions, vectors)
 
 
-def no_vectors(namespace_id: str) -> None:
+VectorWish = Callable[[Namespace], Collection[str]]
+"""Returns the profiles whose vectors are to be read along with the INDEXED events of a namespace."""
+
+
+def no_vectors(namespace: Namespace) -> Collection[str]:
     """Want the vectors of no namespace."""
+    return ()
 
 
-def _missing_refs(commit: LogCommit, profile_of: Callable[[str], str | None]) -> Iterable[Ref]:
+def _missing_refs(commit: LogCommit, wanted: VectorWish) -> Iterable[Ref]:
     for event in commit.entry.events:
         if event.after is MemoryState.NONE:  # purged by this very commit
             continue
@@ -91,19 +97,15 @@ def _missing_refs(commit: LogCommit, profile_of: Callable[[str], str | None]) ->
             if (event.memory_id, number) not in commit.versions:
                 yield Ref(Version, (event.memory_id, number))
         if event.kind is EventKind.INDEXED and (event.memory_id, event.version) not in commit.vectors:
-            profile = profile_of(event.namespace.id)
-            if profile is not None:
+            for profile in wanted(event.namespace):
                 yield Ref(Vector, (event.memory_id, event.version, profile))
 
 
 async def hydrate(
-    store: MemoryLog, partition: int, commits: Sequence[LogCommit], profile_of: Callable[[str], str | None]
+    store: MemoryLog, partition: int, commits: Sequence[LogCommit], wanted: VectorWish
 ) -> list[LogCommit]:
-    """Return the commits with every version record that is still there, and the vectors of the profiles asked for.
-
-    ``profile_of`` maps a namespace id to the profile whose vectors are wanted, None for none. One read for all.
-    """
-    refs = list({ref: None for commit in commits for ref in _missing_refs(commit, profile_of)})
+    """Return the commits with every version record that is still there, and the vectors wanted. One read for all."""
+    refs = list({ref: None for commit in commits for ref in _missing_refs(commit, wanted)})
     if not refs:
         return list(commits)
     found = {
@@ -111,14 +113,14 @@ async def hydrate(
         for ref, stored in zip(refs, await store.read(partition, refs), strict=True)
         if stored is not None
     }
-    return [_with_records(commit, found, profile_of) for commit in commits]
+    return [_with_records(commit, found, wanted) for commit in commits]
 
 
 def _with_records(
-    commit: LogCommit, found: Mapping[Ref, Record], profile_of: Callable[[str], str | None]
+    commit: LogCommit, found: Mapping[Ref, Record], wanted: VectorWish
 ) -> LogCommit:
     versions, vectors = dict(commit.versions), dict(commit.vectors)
-    for ref in _missing_refs(commit, profile_of):
+    for ref in _missing_refs(commit, wanted):
         match found.get(ref):
             case Version() as version:
                 versions[version.memory_id, version.number] = version
@@ -128,7 +130,7 @@ def _with_records(
 
 
 async def read_commits(
-    store: MemoryLog, position: Position, limit: int, profile_of: Callable[[str], str | None]
+    store: MemoryLog, position: Position, limit: int, wanted: VectorWish
 ) -> list[LogCommit]:
     """Return the commits that follow a position; raise ``PositionLost`` when it is not in the log any more.
 
@@ -142,7 +144,7 @@ async def read_commits(
         entries = entries[1:]
     elif revision or not entries or entries[0].revision != 1:
         await _check_against_ends(store, position, entries)
-    return await hydrate(store, partition, [LogCommit(entry, {}) for entry in entries], profile_of)
+    return await hydrate(store, partition, [LogCommit(entry, {}) for entry in entries], wanted)
 
 
 async def _check_against_ends(store: MemoryLog, position: Position, entries: Sequence[Entry]) -> None:
@@ -160,7 +162,7 @@ class PartitionTail:
     """Follows one partition's log and keeps its newest commits decoded."""
 
     def __init__(
-        self, partition: int, store: MemoryLog, ring_bytes: int, profile_of: Callable[[str], str | None]
+        self, partition: int, store: MemoryLog, ring_bytes: int, wanted: VectorWish
     ) -> None:
         self.partition = partition
         self.position = Position(partition, 0, 0)
@@ -168,7 +170,7 @@ class PartitionTail:
         self.epoch = 0
         """Counts how often the log was found to be another one; views and readers of an older epoch start over."""
         self._store = store
-        self._profile_of = profile_of
+        self._vector_wish = wanted
         self._ring: dict[int, LogCommit] = {}
         self._ring_bytes = 0
         self._ring_limit = ring_bytes
@@ -219,7 +221,7 @@ class PartitionTail:
         """Take a commit of this node once it is the very next one, or read it from the log like others' commits."""
         if not self.is_following or commit.revision <= self.position.revision:
             return
-        if not any(True for _ in _missing_refs(commit, self._profile_of)):
+        if not any(True for _ in _missing_refs(commit, self._vector_wish)):
             self._early[commit.revision] = commit
             self._take_early()
         if commit.revision > self.position.revision:
@@ -287,7 +289,7 @@ class PartitionTail:
             self._wanted = 0
             try:
                 while True:
-                    commits = await read_commits(self._store, self.position, PAGE, self._profile_of)
+                    commits = await read_commits(self._store, self.position, PAGE, self._vector_wish)
                     if commits:
                         self._append(commits)
                     if len(commits) < PAGE:
@@ -327,9 +329,9 @@ class Tails:
     def __init__(self, store: MemoryLog, clock: Clock, ring_bytes: int) -> None:
         self.store = store
         self._clock = clock
-        self._profiles: dict[str, str] = {}
+        self._wishes: list[VectorWish] = []
         partitions = range(store.partitions + 1)
-        self._tails = [PartitionTail(p, store, ring_bytes, self._profiles.get) for p in partitions]
+        self._tails = [PartitionTail(p, store, ring_bytes, self.vector_profiles) for p in partitions]
         self._tasks: list[asyncio.Task[None]] = []
 
     def __getitem__(self, partition: int) -> PartitionTail:
@@ -340,16 +342,13 @@ class Tails:
         """Tail of the control partition."""
         return self._tails[-1]
 
-    def profile_of(self, namespace_id: str) -> str | None:
-        """Return the profile whose vectors are wanted for a namespace."""
-        return self._profiles.get(namespace_id)
+    def want_vectors(self, wish: VectorWish) -> None:
+        """Have vectors read along with their events from now on, beside those wanted already."""
+        self._wishes.append(wish)
 
-    def want_vectors(self, namespace_id: str, profile: str | None) -> None:
-        """Have the vectors of a namespace read along with its events (a profile), or not (None)."""
-        if profile is None:
-            self._profiles.pop(namespace_id, None)
-        else:
-            self._profiles[namespace_id] = profile
+    def vector_profiles(self, namespace: Namespace) -> Collection[str]:
+        """Return the profiles whose vectors somebody wants for a namespace."""
+        return {profile for wish in self._wishes for profile in wish(namespace)}
 
     def start(self) -> None:
         """Start to listen for news."""

@@ -151,6 +151,9 @@ class Views:
         self._index_thread = index_thread
         self._budget_bytes = budget_bytes
         self._loaded: dict[str, LoadedView] = {}
+        self._profiles: dict[str, tuple[str]] = {}
+        """Namespaces whose views are loaded or about to be -> the profile of their vectors."""
+        tails.want_vectors(lambda namespace: self._profiles.get(namespace.id, ()))
         self._loading: dict[str, asyncio.Task[LoadedView | None]] = {}
         self._listening: set[int] = set()
         self._used_bytes = 0
@@ -261,7 +264,7 @@ class Views:
             self._listening.add(partition)
             tail.listen(lambda commits: self._on_commits(partition, commits))
         while True:
-            self._tails.want_vectors(namespace.id, stored.record.profile)
+            self._profiles[namespace.id] = (stored.record.profile,)
             start, epoch = await tail.follow(), tail.epoch
             loaded = LoadedView(stored.record, partition, self._new_view())
             async for rows in self._rows(namespace, stored.record.profile):
@@ -288,7 +291,7 @@ class Views:
     async def _join_tail(self, view: LoadedView, start: Position) -> None:
         tail = self._tails[view.partition]
         while (commits := tail.since(start.revision)) is None:
-            commits = await read_commits(self._reader.store, start, _LOAD_PAGE, self._tails.profile_of)
+            commits = await read_commits(self._reader.store, start, _LOAD_PAGE, self._tails.vector_profiles)
             view.inbox.extend(events_of(commits, view.record.namespace.id))
             start = commits[-1].position
         view.inbox.extend(events_of(commits, view.record.namespace.id))
@@ -308,7 +311,7 @@ class Views:
         if self._loaded.get(view.record.namespace.id) is view:
             del self._loaded[view.record.namespace.id]
             self._used_bytes -= view.size_bytes
-            self._tails.want_vectors(view.record.namespace.id, None)
+            self._profiles.pop(view.record.namespace.id, None)
 
     # -- visiting
 

@@ -7,16 +7,18 @@ the cursor and the log itself where it does not. A slow subscriber therefore cos
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from hindsight_bus.app.caller import Caller
+from hindsight_bus.app.matching import Interest, Matcher
+from hindsight_bus.app.meanings import Meanings
 from hindsight_bus.app.pulse import Pulse
 from hindsight_bus.app.records import RecordReader, StoredMemory
 from hindsight_bus.app.selection import Selection, WatchEvent
 from hindsight_bus.app.served import ServedNotes
-from hindsight_bus.app.tail import LogCommit, Tails, no_vectors, read_commits
+from hindsight_bus.app.tail import LogCommit, PartitionTail, Tails, hydrate, no_vectors, read_commits
 from hindsight_bus.domain.errors import LogDiverged
 from hindsight_bus.domain.memory import Memory
 from hindsight_bus.domain.names import Namespace, Pattern
@@ -52,13 +54,16 @@ class Snapshot:
     """Start with the memories that match now, then what follows."""
 
 
+WatchStart = Now | Beginning | AfterTokens | Snapshot
+
+
 @dataclass(frozen=True, slots=True)
 class WatchRequest:
     """One subscription."""
 
     patterns: tuple[Pattern, ...]
     filter: EventFilter
-    start: Now | Beginning | AfterTokens | Snapshot
+    start: WatchStart
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +106,15 @@ class Watcher:
         self,
         reader: RecordReader,
         tails: Tails,
+        matcher: Matcher,
+        meanings: Meanings,
         served: ServedNotes,
         checkpoint_seconds: float = _CHECKPOINT_SECONDS,
     ) -> None:
         self._reader = reader
         self._tails = tails
+        self._matcher = matcher
+        self._meanings = meanings
         self._served = served
         self._checkpoint_seconds = checkpoint_seconds
 
@@ -114,8 +123,11 @@ class Watcher:
 
         Raises:
             RevisionCompacted, LogDiverged: the start, or later the cursor, is not in the log (any more).
+            InvalidField, ProfileMismatch, EmbedderUnavailable: as of ``Meanings.query``.
         """
-        subscription = _Subscription(self._reader, self._tails, caller.agent, request)
+        query = await self._meanings.query(request.filter.meaning, request.patterns)
+        selection = Selection(request.patterns, request.filter, caller.agent, query)
+        subscription = _Subscription(self._reader, self._tails, self._matcher, selection, request.start)
         with ExitStack() as stack:
             yield await subscription.open(stack)
             if isinstance(request.start, Snapshot):
@@ -138,25 +150,29 @@ class Watcher:
 class _Subscription:
     """The cursors of one subscription and what is read at them."""
 
-    def __init__(self, reader: RecordReader, tails: Tails, agent: str, request: WatchRequest) -> None:
+    def __init__(
+        self, reader: RecordReader, tails: Tails, matcher: Matcher, selection: Selection, start: WatchStart
+    ) -> None:
         self._reader = reader
         self._tails = tails
-        self._request = request
-        self._selection = Selection(request.patterns, request.filter, agent)
-        self._partitions = self._selection.partitions(reader.store.partitions)
+        self._matcher = matcher
+        self._selection = selection
+        self._start = start
+        self._partitions = selection.partitions(reader.store.partitions)
         self._cursors: dict[int, Position] = {}
         self._epochs: dict[int, int] = {}
         self._pulse = Pulse()
         self._seen = 0
+        self._interest = Interest(selection, self._partitions, self._pulse.fire)
         self._batch: list[WatchEvent] = []
 
     # -- starting
 
     async def open(self, stack: ExitStack) -> Confirmed:
         """Fix the cursors and begin to listen."""
+        stack.enter_context(self._matcher.registered(self._interest))
         for partition in self._partitions:
             tail = self._tails[partition]
-            stack.callback(tail.listen(self._listener()))
             await tail.follow()
             self._epochs[partition] = tail.epoch
         ends = await asyncio.gather(*(self._reader.store.ends(p) for p in self._partitions))
@@ -164,12 +180,12 @@ class _Subscription:
             self._partitions, ((e.newest, e.trimmed) for e in ends), strict=True
         ):
             self._cursors[partition] = self._start_in(partition, newest, trimmed)
-        if isinstance(self._request.start, AfterTokens):
+        if isinstance(self._start, AfterTokens):
             await asyncio.gather(*(self._confirm(position) for position in self._cursors.values()))
         return Confirmed(self.positions(), max(end.trimmed.revision + 1 for end in ends))
 
     def _start_in(self, partition: int, newest: Position, trimmed: Position) -> Position:
-        match self._request.start:
+        match self._start:
             case Beginning():
                 return trimmed
             case AfterTokens(positions) if partition in positions:
@@ -179,13 +195,6 @@ class _Subscription:
 
     async def _confirm(self, position: Position) -> None:
         await read_commits(self._reader.store, position, 1, no_vectors)
-
-    def _listener(self) -> Callable[[Sequence[LogCommit]], None]:
-        def on_commits(commits: Sequence[LogCommit]) -> None:
-            if not commits or any(map(self._selection.touches, commits)):
-                self._pulse.fire()
-
-        return on_commits
 
     # -- the snapshot
 
@@ -213,7 +222,12 @@ class _Subscription:
         head = stored.head.record
         now = self._reader.store.now_ms()
         live = Filter().matches(stored.version, head.state, head.effective_confidence, (), 0, now)
-        return live and self._request.filter.matches(stored.version, head.effective_confidence)
+        query = self._selection.query
+        return (
+            live
+            and self._selection.filter.matches(stored.version, head.effective_confidence)
+            and (query is None or query.matches(stored.vector, stored.version.language))
+        )
 
     # -- the tail
 
@@ -222,9 +236,9 @@ class _Subscription:
         return Positions(self._cursors.values())
 
     async def fresh(self) -> AsyncIterator[None]:
-        """Read on at every cursor until nothing is new; yield each time that a batch is ready to be taken."""
+        """Read on wherever there are news, to the end; yield each time that a batch is ready to be taken."""
         self._seen = self._pulse.count
-        for partition in self._partitions:
+        for partition in sorted(self._interest.news):
             while await self._advance(partition):
                 if self._batch:
                     yield
@@ -245,13 +259,16 @@ class _Subscription:
         return True
 
     def _skip_foreign(self) -> None:
-        """Move cursors past commits that do not concern this subscription: nothing else came since the last look."""
-        if self._seen == self._pulse.count:
-            for partition in self._partitions:
-                tail = self._tails[partition]
-                is_ahead = tail.position.revision > self._cursors[partition].revision
-                if is_ahead and tail.epoch == self._epochs[partition]:
-                    self._cursors[partition] = tail.position
+        """Move cursors past commits that do not concern this subscription."""
+        for partition in self._partitions:
+            tail = self._tails[partition]
+            is_ahead = tail.position.revision > self._cursors[partition].revision
+            if is_ahead and tail.epoch == self._epochs[partition] and self._has_no_news(partition):
+                self._cursors[partition] = tail.position
+
+    def _has_no_news(self, partition: int) -> bool:
+        is_told_all = self._selection.query is None or self._matcher.has_compared(partition)
+        return is_told_all and partition not in self._interest.news
 
     async def _advance(self, partition: int) -> bool:
         """Read one batch at a cursor; False when it has reached the end."""
@@ -259,10 +276,9 @@ class _Subscription:
         if tail.epoch != self._epochs[partition]:
             raise LogDiverged(partition, tail.position.revision)
         if cursor.revision >= tail.position.revision:
+            self._interest.news.pop(partition, None)
             return False
-        commits = tail.since(cursor.revision, MAX_EVENTS)
-        if commits is None:
-            commits = await read_commits(self._reader.store, cursor, MAX_EVENTS, no_vectors)
+        commits = await self._read(tail, cursor)
         size, last = 0, None
         for commit in commits:
             found = self._selection.events(commit)
@@ -274,3 +290,12 @@ class _Subscription:
         if last is not None:
             self._cursors[partition] = last.position
         return bool(commits)
+
+    async def _read(self, tail: PartitionTail, cursor: Position) -> list[LogCommit]:
+        """Return commits after a cursor, from the first on that may concern this subscription."""
+        store, wanted = self._reader.store, self._selection.vector_profiles
+        after = max(cursor.revision, self._interest.news.get(tail.partition, 0) - 1)
+        commits = tail.since(after, MAX_EVENTS)
+        if commits is None:
+            return await read_commits(store, cursor, MAX_EVENTS, wanted)
+        return await hydrate(store, tail.partition, commits, wanted) if self._selection.query else commits

@@ -35,6 +35,10 @@ _SIMPLIFIED = (
 _TO_SIMPLIFIED = str.maketrans(_TRADITIONAL, _SIMPLIFIED)
 
 
+UNKNOWN = "und"
+"""ISO 639 for a language that could not be told."""
+
+
 def detect(text: str) -> str:
     """Return ``zh``, ``en``, ``ja``, ``ko`` or ``und``, told by script alone; O(n).
 
@@ -50,12 +54,12 @@ def detect(text: str) -> str:
     words = count["english"] + count["latin"]
     most = max(east_asian, count["hangul"], words, count["other"])
     if most == 0 or most == count["other"]:
-        return "und"
+        return UNKNOWN
     if most == east_asian:
         return "ja" if count["kana"] * 4 > count["han"] else "zh"
     if most == count["hangul"]:
         return "ko"
-    return "und" if count["latin"] * 3 > words else "en"
+    return UNKNOWN if count["latin"] * 3 > words else "en"
 
 
 def fold(text: str) -> str:

@@ -135,6 +135,13 @@ class Pattern:
         named = [part != "*" for part in (self.owner, self.kind, self.scope)]
         return (sum(named), *named)
 
+    @property
+    def namespace(self) -> Namespace | None:
+        """The only namespace that falls under it; None where a part is ``*``."""
+        if "*" in (self.scope, self.owner, self.kind):
+            return None
+        return Namespace(self.tenant, self.scope, self.owner, self.kind)
+
     def partitions(self, total: int) -> Iterable[int]:
         """Return the partitions that a matching namespace can lie in."""
         if "*" in (self.scope, self.owner):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from hindsight_bus.domain.events import QUIET_KINDS, Event, EventKind
+from hindsight_bus.domain.meaning import Meaning
 from hindsight_bus.domain.memory import MemoryState, MemoryType, Version
 
 
@@ -98,9 +99,11 @@ class EventFilter:
     tags: frozenset[str] = frozenset()
     min_confidence: float = 0.0
     kinds: frozenset[EventKind] = frozenset()
-    """Empty: all but the quiet ones."""
+    """Empty: all but the quiet ones; with a meaning, INDEXED."""
     subject_prefix: str = ""
     not_my_own: bool = False
+    meaning: Meaning | None = None
+    """What its memory must be about; asked when the vector arrives, so of INDEXED events alone."""
 
     @property
     def is_about_content(self) -> bool:
@@ -109,9 +112,13 @@ class EventFilter:
 
     def wants(self, event: Event, agent: str) -> bool:
         """Tell whether kind and author of an event are wanted."""
-        if self.not_my_own and agent and event.agent == agent:
-            return False
-        return event.kind in self.kinds if self.kinds else event.kind not in QUIET_KINDS
+        return self.hears(event.kind) and not (self.not_my_own and agent and event.agent == agent)
+
+    def hears(self, kind: EventKind) -> bool:
+        """Tell whether events of a kind are wanted."""
+        if self.kinds:
+            return kind in self.kinds
+        return kind is EventKind.INDEXED if self.meaning is not None else kind not in QUIET_KINDS
 
     def matches(self, version: Version, confidence: float) -> bool:
         """Tell whether a memory in one of its versions matches."""

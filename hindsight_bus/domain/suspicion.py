@@ -24,6 +24,11 @@ class Closeness:
     by_language: Mapping[str, float] = field(default_factory=dict)
     """Languages with a threshold of their own."""
 
+    @property
+    def lowest(self) -> float:
+        """The lowest of its thresholds."""
+        return min(self.default, self.across, *self.by_language.values())
+
     def threshold(self, one: str, other: str) -> float:
         """Return the cosine from which statements in these languages are close."""
         return self.by_language.get(one, self.default) if one == other else self.across

@@ -53,6 +53,11 @@ def from_bytes(stored: bytes) -> Vector:
     return np.frombuffer(stored, dtype=_STORED).astype(np.float32)
 
 
+def dimension_of(stored: bytes) -> int:
+    """Return the dimension of a stored vector."""
+    return len(stored) // _STORED.itemsize
+
+
 def are_unit(vectors: NDArray[np.floating]) -> bool:
     """Tell whether every row of ``vectors``, shape (n, d), is finite and of length 1 within rounding."""
     rows = vectors.astype(np.float32, copy=False)

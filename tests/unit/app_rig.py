@@ -25,6 +25,8 @@ from hindsight_bus.app.draft import WriteDraft
 from hindsight_bus.app.freshness import Freshness
 from hindsight_bus.app.groups import GroupBook
 from hindsight_bus.app.indexing import Caretaker, Indexer, Suspector, due_handlers
+from hindsight_bus.app.matching import Matcher
+from hindsight_bus.app.meanings import Meanings
 from hindsight_bus.app.namespaces import Namespaces
 from hindsight_bus.app.outcome import Outcome
 from hindsight_bus.app.policies import PolicyBook
@@ -115,10 +117,16 @@ class Node:
         self.workers = self._make_workers()
         self.reader = Reader(self.records, self.tails, self.served)
         self.searcher = Searcher(self.records, self.views, self.policies, self.embedder, self.served)
-        self.watcher = Watcher(self.records, self.tails, self.served, checkpoint_seconds)
+        self.matcher = Matcher(self.tails, SameThread())
+        self.meanings = Meanings(self.records, self.policies, self.embedder)
+        self.watcher = Watcher(
+            self.records, self.tails, self.matcher, self.meanings, self.served, checkpoint_seconds
+        )
         self.groups = groups or FakeGroups(self.store, self.clock.now_ms)
-        self.book = GroupBook(self.store, self.groups, self.ids)
-        self.consumers = Consumers(self.store, self.groups, self.tails, self.book, self.served)
+        self.book = GroupBook(self.store, self.groups, self.meanings, self.ids)
+        self.consumers = Consumers(
+            self.store, self.groups, self.tails, self.matcher, self.meanings, self.book, self.served
+        )
         self.namespaces = Namespaces(
             self.records, self.committer, self.policies, self.views, self.embedder.profile
         )

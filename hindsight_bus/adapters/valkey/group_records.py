@@ -8,11 +8,12 @@ from typing import Any
 
 import msgpack
 
-from hindsight_bus.adapters.valkey.layout import Layout, Part
+from hindsight_bus.adapters.valkey.layout import Layout, Part, optional
 from hindsight_bus.adapters.valkey.records import SCHEMA
 from hindsight_bus.domain.errors import SchemaTooNew
 from hindsight_bus.domain.events import EventKind
 from hindsight_bus.domain.groups import GroupRecord
+from hindsight_bus.domain.meaning import Meaning
 from hindsight_bus.domain.memory import MemoryType
 from hindsight_bus.domain.names import Pattern
 from hindsight_bus.domain.position import Position
@@ -34,10 +35,11 @@ _DEFINITION = Layout(
     patterns=Layout(Pattern, "tenant scope owner kind").many,
     filter=Layout(
         EventFilter,
-        "types tags min_confidence kinds subject_prefix not_my_own",
+        "types tags min_confidence kinds subject_prefix not_my_own meaning",
         types=_set_of(MemoryType),
         tags=_set_of(str),
         kinds=_set_of(EventKind),
+        meaning=optional(Layout(Meaning, "text vector threshold").one),
     ).one,
     start=Layout(Position, "partition revision stamp").many,
 )

@@ -1,0 +1,103 @@
+"""Many queries as one matrix, compared with many vectors by one product."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hindsight_bus.domain import vectors
+
+M = TypeVar("M", bound=Hashable)
+A = TypeVar("A")
+
+_FIRST_ROWS = 8
+_SLACK = 1e-4
+"""Single precision, and the order of a sum, move a cosine by less: nothing is missed, a little too much is found."""
+_AT_ONCE = 64
+"""Vectors in one product: bounds what a product of many queries holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe(Generic[M, A]):
+    """A bank as it was, and vectors to compare with it; safe to use on another thread while the bank changes."""
+
+    members: list[M | None]
+    rows: NDArray[np.float32]
+    thresholds: NDArray[np.float32]
+    labels: Sequence[A]
+    arrived: Sequence[bytes]
+    """float16, shape (d,), one each label."""
+
+    def matches(self) -> list[tuple[M, A]]:
+        """Return who is likely to be interested in what. Cost: O(queries x vectors x d)."""
+        found: list[tuple[M, A]] = []
+        for start in range(0, len(self.labels), _AT_ONCE):
+            found += self._matches_of(start, self.arrived[start : start + _AT_ONCE])
+        return found
+
+    def _matches_of(self, start: int, arrived: Sequence[bytes]) -> list[tuple[M, A]]:
+        columns = _unit(np.stack([vectors.from_bytes(values) for values in arrived]))
+        near = self.rows @ columns.T >= self.thresholds[:, None] - _SLACK
+        matches = ((self.members[row], self.labels[start + column]) for row, column in np.argwhere(near))
+        return [(member, label) for member, label in matches if member is not None]
+
+
+class QueryBank(Generic[M]):
+    """Queries of one dimension, each of one member, with their thresholds.
+
+    Rows are appended and blanked, never overwritten, so a probe that is under way keeps what it was made of.
+    """
+
+    def __init__(self, dimension: int) -> None:
+        self._places: dict[M, int] = {}
+        self._members: list[M | None] = []
+        self._rows = np.zeros((_FIRST_ROWS, dimension), np.float32)
+        self._thresholds = np.zeros(_FIRST_ROWS, np.float32)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def add(self, member: M, query: vectors.Vector, threshold: float) -> None:
+        """Add the query, shape (d,), of a member that has none here."""
+        place = len(self._members)
+        if place == len(self._rows):
+            self._move(list(range(place)), 2 * place)
+        self._rows[place] = _unit(query[None])[0]
+        self._thresholds[place] = threshold
+        self._members.append(member)
+        self._places[member] = place
+
+    def remove(self, member: M) -> None:
+        """Drop the query of a member."""
+        self._members[self._places.pop(member)] = None
+        if len(self._members) > max(_FIRST_ROWS, 2 * len(self._places)):
+            self._move(list(self._places.values()), max(_FIRST_ROWS, 2 * len(self._places)))
+
+    def _move(self, kept: list[int], capacity: int) -> None:
+        """Copy rows into new arrays; probes hold on to the old ones."""
+        rows = np.zeros((capacity, self._rows.shape[1]), np.float32)
+        thresholds = np.zeros(capacity, np.float32)
+        rows[: len(kept)], thresholds[: len(kept)] = self._rows[kept], self._thresholds[kept]
+        self._rows, self._thresholds = rows, thresholds
+        self._members = [self._members[place] for place in kept]
+        self._places = {member: n for n, member in enumerate(self._members) if member is not None}
+
+    def probe(self, arrived: Sequence[tuple[A, bytes]]) -> Probe[M, A]:
+        """Return a comparison of these labelled vectors (float16) with all queries."""
+        size = len(self._members)
+        return Probe(
+            self._members,
+            self._rows[:size],
+            self._thresholds[:size],
+            [label for label, _ in arrived],
+            [values for _, values in arrived],
+        )
+
+
+def _unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    unit: NDArray[np.float32] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return unit
