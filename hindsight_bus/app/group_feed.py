@@ -156,7 +156,9 @@ class PartitionFeed:
         commits = self._tail.since(self._seen.revision, MAX_EVENTS)
         if commits is None:
             return await read_commits(self._store, self._seen, MAX_EVENTS, wanted)
-        return await hydrate(self._store, self.partition, commits, wanted) if self._selection.query else commits
+        return (
+            await hydrate(self._store, self.partition, commits, wanted) if self._selection.query else commits
+        )
 
     async def _give(self, member: str, events: Sequence[WatchEvent], upto: Position) -> list[Delivery]:
         owners = tuple(w.event.namespace.owner_id[:16] for w in events) if self._group.ordered else ()

@@ -94,7 +94,9 @@ class GroupBook:
         return known
 
     async def _made(self, caller: Caller, terms: GroupTerms) -> GroupRecord:
-        await self._meanings.query(terms.filter.meaning, terms.patterns)  # refuses what no feed could be made of
+        await self._meanings.query(
+            terms.filter.meaning, terms.patterns
+        )  # refuses what no feed could be made of
         partitions = Selection(terms.patterns, terms.filter).partitions(self._store.partitions)
         start = await asyncio.gather(*(self._position(p, terms.start) for p in partitions))
         return GroupRecord(

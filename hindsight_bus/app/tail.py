@@ -116,9 +116,7 @@ async def hydrate(
     return [_with_records(commit, found, wanted) for commit in commits]
 
 
-def _with_records(
-    commit: LogCommit, found: Mapping[Ref, Record], wanted: VectorWish
-) -> LogCommit:
+def _with_records(commit: LogCommit, found: Mapping[Ref, Record], wanted: VectorWish) -> LogCommit:
     versions, vectors = dict(commit.versions), dict(commit.vectors)
     for ref in _missing_refs(commit, wanted):
         match found.get(ref):
@@ -161,9 +159,7 @@ async def _check_against_ends(store: MemoryLog, position: Position, entries: Seq
 class PartitionTail:
     """Follows one partition's log and keeps its newest commits decoded."""
 
-    def __init__(
-        self, partition: int, store: MemoryLog, ring_bytes: int, wanted: VectorWish
-    ) -> None:
+    def __init__(self, partition: int, store: MemoryLog, ring_bytes: int, wanted: VectorWish) -> None:
         self.partition = partition
         self.position = Position(partition, 0, 0)
         self.is_following = False

@@ -26,6 +26,16 @@ def watch(
     min_confidence: Annotated[
         float | None, typer.Option(help="Only from this confidence on, 0 to 1.")
     ] = None,
+    meaning: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT", help="Only what is about this, in any words; told once its vector is there."
+        ),
+    ] = "",
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Cosine from which it is; what fits the embedding profile unless given."),
+    ] = None,
     not_my_own: Annotated[bool, typer.Option("--not-my-own", help="Leave out what --agent caused.")] = False,
     count: Annotated[int, typer.Option(help="Stop after so many events; 0 means never.")] = 0,
     target: Target = DEFAULT_TARGET,
@@ -49,6 +59,8 @@ def watch(
                 tags=tag or (),
                 min_confidence=min_confidence,
                 not_my_own=not_my_own,
+                meaning=meaning or None,
+                threshold=threshold,
             )
         )
         with subscription as live:

@@ -354,6 +354,22 @@ async def test_queries_are_remembered_least_recently_used_out() -> None:
     await embedder.close()
 
 
+async def test_a_query_is_computed_once_for_all_who_wait_for_it() -> None:
+    """Also when the first of them gives up; after a failure it is computed anew."""
+    model = CountingModel()
+    embedder = CachedQueries(local(lambda: model))
+    waiting = [asyncio.create_task(embedder.embed_query("a")) for _ in range(5)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    vectors = await asyncio.gather(*waiting[1:])
+    assert model.asked == ["a"]
+    assert all(np.array_equal(vector, vectors[0]) for vector in vectors)
+    await embedder.close()
+    for _ in range(2):
+        with pytest.raises(EmbedderUnavailable):
+            await embedder.embed_query("b")
+
+
 # --- chunks ---------------------------------------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from hindsight_bus.domain.events import EventKind
 from hindsight_bus.domain.groups import Claim, DeadLetter, EventId, GroupRecord
+from hindsight_bus.domain.meaning import Meaning
 from hindsight_bus.domain.memory import MemoryType
 from hindsight_bus.domain.names import digest
 from hindsight_bus.domain.position import Position
@@ -40,6 +41,7 @@ async def test_a_group_is_created_once(groups: GroupsRig) -> None:
             frozenset({EventKind.INDEXED}),
             "a.",
             True,
+            Meaning("refunds", b"\x00\x3c", 0.5),
         ),
         create_time_ms=5,
     )

@@ -118,6 +118,19 @@ def test_a_subscription_starts_where_it_is_told(start: str | list[str], kind: st
     assert requests.subscribe(FACTS, start, {}).start.WhichOneof("from") == kind
 
 
+def test_a_meaning_is_words_or_a_vector() -> None:
+    """With a threshold or without one; a threshold alone means nothing."""
+    words = requests.subscribe(FACTS, "now", {"meaning": "refunds", "threshold": 0.5}).filter.meaning
+    assert (words.text, words.threshold) == ("refunds", 0.5)
+    vector = requests.subscribe(FACTS, "now", {"meaning": (0.0, 1.0)}).filter.meaning
+    assert ([*vector.vector], vector.HasField("threshold")) == ([0.0, 1.0], False)
+    assert not requests.subscribe(FACTS, "now", {"meaning": None, "threshold": None}).filter.HasField(
+        "meaning"
+    )
+    with pytest.raises(ValueError, match="threshold"):
+        requests.subscribe(FACTS, "now", {"threshold": 0.5})
+
+
 def test_an_empty_token_is_refused() -> None:
     """Resuming from nowhere must not become a fresh start."""
     with pytest.raises(ValueError, match="start"):

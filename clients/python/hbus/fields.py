@@ -101,6 +101,11 @@ class EventFields(TypedDict, total=False):
     kinds: Iterable[KindName | EventKind]
     subject_prefix: str
     not_my_own: bool
+    meaning: str | Iterable[float] | None
+    """What the memory must be about, in any words, or a vector for it. The events are of kind INDEXED then: they come
+    when the memory's vector has arrived."""
+    threshold: float | None
+    """Cosine from which a memory is about it, above 0 to 1; None = what fits the server's embedding profile."""
 
 
 class PolicyFields(TypedDict, total=False):

@@ -13,6 +13,7 @@ from hbus.fields import EventFields, FilterFields, MemoryChanges, PolicyFields, 
 from hbus.v1.bus_service_pb2 import (
     EventFilter,
     ListConflictsRequest,
+    Meaning,
     ResolveConflictRequest,
     Start,
     StartBeginning,
@@ -288,9 +289,20 @@ def subscribe(
     values: dict[str, Any] = dict(filter)
     values["types"] = numbers(MemoryType, values.get("types", ()), "types")
     values["kinds"] = numbers(EventKind, values.get("kinds", ()), "kinds")
+    values["meaning"] = _meaning(values.get("meaning"), values.pop("threshold", None))
     return SubscribeRequest(
         namespaces=_several(namespaces), filter=EventFilter(**values), start=_start(start)
     )
+
+
+def _meaning(given: str | Iterable[float] | None, threshold: float | None) -> Meaning | None:
+    if given is None:
+        if threshold is not None:
+            raise ValueError("threshold: give a meaning with it")
+        return None
+    if isinstance(given, str):
+        return Meaning(text=given, threshold=threshold)
+    return Meaning(vector=given, threshold=threshold)
 
 
 def _start(start: str | Token | Sequence[Token]) -> Start:

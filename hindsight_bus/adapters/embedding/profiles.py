@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -60,6 +61,7 @@ class CachedQueries:
         self._inner = inner
         self._entries = entries
         self._vectors: dict[str, Vectors] = {}
+        self._under_way: dict[str, asyncio.Task[Vectors]] = {}
 
     @property
     def profile(self) -> str:
@@ -85,14 +87,34 @@ class CachedQueries:
         return await self._inner.embed_passages(texts)
 
     async def embed_query(self, text: str) -> Vectors:
-        """Return float32, shape (d,), L2-normalised, from memory where it can; raise ``EmbedderUnavailable``."""
+        """Return float32, shape (d,), L2-normalised, from memory where it can; raise ``EmbedderUnavailable``.
+
+        Whoever asks for what is being embedded waits for that.
+        """
         vector = self._vectors.pop(text, None)
         if vector is None:
-            vector = await self._inner.embed_query(text)
-            vector.setflags(write=False)
+            vector = await asyncio.shield(self._under_way.get(text) or self._embedding(text))
+            self._vectors.pop(text, None)
         self._vectors[text] = vector
         if len(self._vectors) > self._entries:
             del self._vectors[next(iter(self._vectors))]
+        return vector
+
+    def _embedding(self, text: str) -> asyncio.Task[Vectors]:
+        """Begin to embed a query; whoever gave up on it leaves it to those who have not."""
+        task = self._under_way[text] = asyncio.create_task(self._embedded(text))
+
+        def end(task: asyncio.Task[Vectors]) -> None:
+            del self._under_way[text]
+            if not task.cancelled():
+                task.exception()  # nobody may be left to hear of it
+
+        task.add_done_callback(end)
+        return task
+
+    async def _embedded(self, text: str) -> Vectors:
+        vector = await self._inner.embed_query(text)
+        vector.setflags(write=False)
         return vector
 
     async def close(self) -> None:

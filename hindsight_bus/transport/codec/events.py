@@ -8,14 +8,16 @@ from hbus.v1.event_pb2 import Event
 from hbus.v1.event_pb2 import EventKind as WireKind
 from hindsight_bus.app import watch
 from hindsight_bus.app.selection import WatchEvent
+from hindsight_bus.domain import vectors
 from hindsight_bus.domain.errors import InvalidField
 from hindsight_bus.domain.events import EventKind
+from hindsight_bus.domain.meaning import Meaning
 from hindsight_bus.domain.memory import MemoryType
 from hindsight_bus.domain.names import conflict_name
 from hindsight_bus.domain.query import EventFilter
 from hindsight_bus.transport.codec import fields
-from hindsight_bus.transport.codec.memories import encode_memory, timestamp
-from hindsight_bus.transport.codec.queries import decode_tokens, encode_token, filter_lines
+from hindsight_bus.transport.codec.memories import encode_memory, timestamp, vector_of
+from hindsight_bus.transport.codec.queries import MAX_QUERY_CHARS, decode_tokens, encode_token, filter_lines
 
 _EVENTS_TAG = bytes([pb.SubscribeResponse.EVENTS_FIELD_NUMBER << 3 | 2])
 
@@ -38,7 +40,30 @@ def decode_event_filter(message: pb.EventFilter) -> EventFilter:
         kinds=frozenset(_kind(number, f"filter.kinds[{i}]") for i, number in enumerate(message.kinds)),
         subject_prefix=fields.line(message.subject_prefix, "filter.subject_prefix", 128),
         not_my_own=message.not_my_own,
+        meaning=_decode_meaning(message) if message.HasField("meaning") else None,
     )
+
+
+def _decode_meaning(filter: pb.EventFilter) -> Meaning:
+    if not {EventKind.INDEXED}.issuperset(filter.kinds):
+        raise InvalidField("filter.kinds", "can hold INDEXED only beside a meaning")
+    message = filter.meaning
+    vector = vector_of(message.vector, "filter.meaning.vector")
+    text = fields.remark(message.text, "filter.meaning.text", MAX_QUERY_CHARS).strip()
+    if not text and vector is None:
+        raise InvalidField("filter.meaning.text", "is required unless a vector is given")
+    threshold = fields.share(message.threshold, "filter.meaning.threshold")
+    if message.HasField("threshold") and not threshold:
+        raise InvalidField("filter.meaning.threshold", "must be above 0")
+    return Meaning(text, b"" if vector is None else vectors.to_bytes(vector), threshold)
+
+
+def encode_meaning(meaning: Meaning | None) -> pb.Meaning | None:
+    """Return a meaning for the wire."""
+    if meaning is None:
+        return None
+    vector = vectors.from_bytes(meaning.vector).tolist()
+    return pb.Meaning(text=meaning.text, vector=vector, threshold=meaning.threshold or None)
 
 
 def _kind(number: int, field: str) -> EventKind:

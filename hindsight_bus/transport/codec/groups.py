@@ -25,6 +25,7 @@ from hindsight_bus.transport.codec.events import (
     decode_event_filter,
     decode_start,
     encode_event,
+    encode_meaning,
     event_alone,
     varint,
 )
@@ -261,6 +262,7 @@ def _encode_filter(filter: EventFilter) -> pb.EventFilter:
         min_confidence=filter.min_confidence or None,
         kinds=map(fields.number, sorted(filter.kinds)),
         subject_prefix=filter.subject_prefix,
+        meaning=encode_meaning(filter.meaning),
     )
 
 

@@ -18,7 +18,7 @@ from hindsight_bus.transport.codec import fields
 from hindsight_bus.transport.codec.memories import encode_memory, vector_of
 
 _MAX_TOP_K = 100
-_MAX_QUERY_CHARS = 2048
+MAX_QUERY_CHARS = 2048
 _MAX_TOKENS = 1_000_000
 _MAX_FILTER_ENTRIES = 64
 _MAX_TOKEN_CHARS = 4096
@@ -50,7 +50,7 @@ def decode_search(request: SearchMemoriesRequest, tenant: str) -> SearchRequest:
 
 def _question(text: str) -> str:
     """Return the query; one of white space alone is a question that says nothing, not the lack of one."""
-    question = fields.remark(text, "query", _MAX_QUERY_CHARS)
+    question = fields.remark(text, "query", MAX_QUERY_CHARS)
     return question.strip() or question[:1]
 
 

@@ -340,6 +340,9 @@ class Client(GroupCalls, TaskCalls):
         ``start`` is ``"now"``, ``"beginning"`` (the oldest event retained), ``"snapshot"`` (see
         ``Subscription.snapshot``), or tokens to resume after. The first confirmation is waited for as long as a call
         may take; after it a cut is mended for as long as it takes, or given up after ``max_outage`` seconds.
+
+        ``meaning="anything about refunds"`` brings memories on that, however they are worded, once each version has its
+        vector; ``threshold`` says how near they must be.
         """
         request = requests.subscribe(namespaces, start, filter)
         cursor = Cursor(request, STREAM_BACKOFF, opening_s=self._timeout, max_outage_s=max_outage)

@@ -60,21 +60,33 @@ class Start(_message.Message):
     snapshot: StartSnapshot
     def __init__(self, now: _Optional[_Union[StartNow, _Mapping]] = ..., beginning: _Optional[_Union[StartBeginning, _Mapping]] = ..., tokens: _Optional[_Union[StartTokens, _Mapping]] = ..., snapshot: _Optional[_Union[StartSnapshot, _Mapping]] = ...) -> None: ...
 
+class Meaning(_message.Message):
+    __slots__ = ("text", "vector", "threshold")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    VECTOR_FIELD_NUMBER: _ClassVar[int]
+    THRESHOLD_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    vector: _containers.RepeatedScalarFieldContainer[float]
+    threshold: float
+    def __init__(self, text: _Optional[str] = ..., vector: _Optional[_Iterable[float]] = ..., threshold: _Optional[float] = ...) -> None: ...
+
 class EventFilter(_message.Message):
-    __slots__ = ("types", "tags", "min_confidence", "kinds", "subject_prefix", "not_my_own")
+    __slots__ = ("types", "tags", "min_confidence", "kinds", "subject_prefix", "not_my_own", "meaning")
     TYPES_FIELD_NUMBER: _ClassVar[int]
     TAGS_FIELD_NUMBER: _ClassVar[int]
     MIN_CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     KINDS_FIELD_NUMBER: _ClassVar[int]
     SUBJECT_PREFIX_FIELD_NUMBER: _ClassVar[int]
     NOT_MY_OWN_FIELD_NUMBER: _ClassVar[int]
+    MEANING_FIELD_NUMBER: _ClassVar[int]
     types: _containers.RepeatedScalarFieldContainer[_memory_pb2.MemoryType]
     tags: _containers.RepeatedScalarFieldContainer[str]
     min_confidence: float
     kinds: _containers.RepeatedScalarFieldContainer[_event_pb2.EventKind]
     subject_prefix: str
     not_my_own: bool
-    def __init__(self, types: _Optional[_Iterable[_Union[_memory_pb2.MemoryType, str]]] = ..., tags: _Optional[_Iterable[str]] = ..., min_confidence: _Optional[float] = ..., kinds: _Optional[_Iterable[_Union[_event_pb2.EventKind, str]]] = ..., subject_prefix: _Optional[str] = ..., not_my_own: _Optional[bool] = ...) -> None: ...
+    meaning: Meaning
+    def __init__(self, types: _Optional[_Iterable[_Union[_memory_pb2.MemoryType, str]]] = ..., tags: _Optional[_Iterable[str]] = ..., min_confidence: _Optional[float] = ..., kinds: _Optional[_Iterable[_Union[_event_pb2.EventKind, str]]] = ..., subject_prefix: _Optional[str] = ..., not_my_own: _Optional[bool] = ..., meaning: _Optional[_Union[Meaning, _Mapping]] = ...) -> None: ...
 
 class SubscribeRequest(_message.Message):
     __slots__ = ("namespaces", "filter", "start")
