@@ -5,7 +5,7 @@ Implementations live in ``adapters``; one contract suite under ``tests/contract`
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Generic, Protocol, TypeVar
@@ -36,6 +36,7 @@ from hindsight_bus.domain.records import (
     SubjectRecord,
     Usage,
 )
+from hindsight_bus.domain.skills import Skill, SkillVersion
 from hindsight_bus.domain.suspicion import Closeness
 from hindsight_bus.domain.tasks import Insights, Reflection, Task, TaskSteps
 from hindsight_bus.domain.trajectory import Trajectory
@@ -54,6 +55,8 @@ Record = (
     | Task
     | TaskSteps
     | Reflection
+    | Skill
+    | SkillVersion
 )
 R = TypeVar("R", bound=Record, covariant=True)
 
@@ -68,42 +71,36 @@ class Ref:
     Key parts: Head (memory_id), Version (memory_id, number), Vector (memory_id, version, profile), SubjectRecord
     (namespace.id, key), Conflict (id), NamespaceRecord (namespace.id), Receipt (namespace.id, principal, request_id),
     Fingerprint (namespace.id, digest), Usage (memory_id,), PolicyRecord (tenant, pattern text),
-    Task (id,), TaskSteps (task_id, number), Reflection (task_id,).
+    Task (id,), TaskSteps (task_id, number), Reflection (task_id,), Skill (id,),
+    SkillVersion (skill_id, number).
     """
 
     kind: type[Record]
     key: tuple[str | int, ...]
 
 
+_KEYS: Mapping[type[Record], Callable[[Any], tuple[str | int, ...]]] = {
+    Head: lambda head: (head.memory_id,),
+    Version: lambda version: (version.memory_id, version.number),
+    Vector: lambda vector: (vector.memory_id, vector.version, vector.profile),
+    SubjectRecord: lambda subject: (subject.namespace.id, subject.key),
+    Conflict: lambda conflict: (conflict.id,),
+    NamespaceRecord: lambda record: (record.namespace.id,),
+    Receipt: lambda receipt: (receipt.namespace.id, receipt.principal, receipt.request_id),
+    Fingerprint: lambda fingerprint: (fingerprint.namespace.id, fingerprint.digest),
+    Usage: lambda usage: (usage.memory_id,),
+    PolicyRecord: lambda policy: (policy.pattern.tenant, str(policy.pattern)),
+    Task: lambda task: (task.id,),
+    TaskSteps: lambda steps: (steps.task_id, steps.number),
+    Reflection: lambda reflection: (reflection.task_id,),
+    Skill: lambda skill: (skill.id,),
+    SkillVersion: lambda version: (version.skill_id, version.number),
+}
+
+
 def ref_of(record: Record) -> Ref:
     """Return the name of a record."""
-    return Ref(type(record), _key_of(record))
-
-
-def _key_of(record: Record) -> tuple[str | int, ...]:
-    match record:
-        case Head() | Usage():
-            return (record.memory_id,)
-        case Version():
-            return record.memory_id, record.number
-        case Vector():
-            return record.memory_id, record.version, record.profile
-        case SubjectRecord():
-            return record.namespace.id, record.key
-        case Conflict() | Task():
-            return (record.id,)
-        case NamespaceRecord():
-            return (record.namespace.id,)
-        case Receipt():
-            return record.namespace.id, record.principal, record.request_id
-        case Fingerprint():
-            return record.namespace.id, record.digest
-        case PolicyRecord():
-            return record.pattern.tenant, str(record.pattern)
-        case TaskSteps():
-            return record.task_id, record.number
-        case Reflection():
-            return (record.task_id,)
+    return Ref(type(record), _KEYS[type(record)](record))
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ class Server:
             )
         if "reflection" in config.roles:
             servicers[_service(reflection_service_pb2)] = ReflectionServicer(
-                app.tasks, app.reflections, outcomes
+                app.tasks, app.reflections, app.skills, app.skill_search, app.promoter, outcomes
             )
         return servicers
 

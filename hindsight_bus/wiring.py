@@ -36,6 +36,7 @@ from hindsight_bus.app.meanings import Meanings
 from hindsight_bus.app.namespaces import Namespaces
 from hindsight_bus.app.node import Node
 from hindsight_bus.app.policies import PolicyBook
+from hindsight_bus.app.promotion import Promoter
 from hindsight_bus.app.read import Reader
 from hindsight_bus.app.records import RecordReader
 from hindsight_bus.app.reflections import Reflections
@@ -43,6 +44,8 @@ from hindsight_bus.app.retention import Retention
 from hindsight_bus.app.rule_reflector import RuleReflector
 from hindsight_bus.app.search import Searcher
 from hindsight_bus.app.served import ServedNotes
+from hindsight_bus.app.skill_search import SkillSearch
+from hindsight_bus.app.skills import Skills
 from hindsight_bus.app.tail import Tails
 from hindsight_bus.app.tasks import Tasks, task_handlers
 from hindsight_bus.app.usage import UsageRecorder
@@ -77,6 +80,9 @@ class App:
     tasks: Tasks
     reflections: Reflections
     models: Gateway
+    skills: Skills
+    skill_search: SkillSearch
+    promoter: Promoter
     node: Node
     log: MemoryLog
     views: Views
@@ -164,7 +170,10 @@ async def assemble(
         Suspector(reader, views, conflicts, embedder),
         Caretaker(reader, committer, policies, changer, conflicts),
     )
-    reflections = Reflections(reader, committer, writer, RuleReflector())
+    searcher = Searcher(reader, views, policies, embedder, served)
+    skill_search = SkillSearch(reader, searcher)
+    skills = Skills(reader, committer, writer, changer, skill_search)
+    reflections = Reflections(reader, committer, writer, RuleReflector(), skills)
     handlers |= task_handlers(reflections, WorkingMemory(reader, changer))
     workers = [DueWorker(store, clock, handlers), SlowWorker(store, clock, handlers)]
     committer.due_listeners += [worker.hint for worker in workers]
@@ -173,7 +182,6 @@ async def assemble(
     await node.start()
     stack.push_async_callback(node.stop)
     stack.push_async_callback(matcher.close)
-    searcher = Searcher(reader, views, policies, embedder, served)
     return App(
         writer=writer,
         changer=changer,
@@ -186,9 +194,12 @@ async def assemble(
         groups=book,
         conflicts=conflicts,
         namespaces=Namespaces(reader, committer, policies, views, embedder.profile),
-        tasks=Tasks(reader, committer, searcher, reflections, ids),
+        tasks=Tasks(reader, committer, searcher, reflections, skill_search, ids),
         reflections=reflections,
         models=models,
+        skills=skills,
+        skill_search=skill_search,
+        promoter=Promoter(reader, writer, skills, skill_search),
         node=node,
         log=store,
         views=views,

@@ -26,6 +26,7 @@ from hindsight_bus.domain.memory import Head, MemoryState, MemoryType, Vector, V
 from hindsight_bus.domain.names import Namespace, Pattern
 from hindsight_bus.domain.query import Filter
 from hindsight_bus.domain.records import Conflict, NamespaceRecord, SubjectRecord, Usage
+from hindsight_bus.domain.skills import Skill, SkillVersion, kept_versions
 from hindsight_bus.domain.suspicion import may_contradict, reads_alike
 from hindsight_bus.ports import DueItem, Embedder, NamespaceView, Ref, Row, Stored, TakenItem, Vectors
 
@@ -260,9 +261,18 @@ class Caretaker:
         plan.finish(item)
         plan.delete(Ref(Head, (memory_id,)))
         plan.delete(Ref(Usage, (memory_id,)))
+        await self._purge_skill(plan, memory_id)
         none = replace(head.record, state=MemoryState.NONE)
         plan.tell(EventKind.FORGOTTEN, head, none, reason="purged")
         await self._committer.commit(plan)
+
+    async def _purge_skill(self, plan: CommitPlan, memory_id: str) -> None:
+        """Remove the skill that a memory tells of, if it does."""
+        skill = await self._reader.one(plan.partition, Skill, memory_id)
+        if skill is not None:
+            plan.delete(Ref(Skill, (memory_id,)))
+            for number in kept_versions(skill.record.version):
+                plan.delete(Ref(SkillVersion, (memory_id, number)))
 
     def _now_ms(self, item: TakenItem) -> int:
         """Return the time, by the store where it is ahead of this node's estimate: it has called the item due."""

@@ -284,6 +284,10 @@ class CommitPlan:
         """Add the event that a task or its reflection changed; it makes the revision that others compare."""
         self._tell_beside(EventKind.TASK, task_id, MemoryType.LESSON, what)
 
+    def tell_skill(self, skill_id: str, what: str) -> None:
+        """Add the event that a skill changed, or how it does; its memory did not by this commit."""
+        self._tell_beside(EventKind.SKILL, skill_id, MemoryType.PROCEDURAL, what)
+
     def _tell_beside(self, kind: EventKind, about: str, type: MemoryType, reason: str) -> None:
         """Add an event that no memory is changed by."""
         none = MemoryState.NONE

@@ -17,6 +17,7 @@ from hindsight_bus.app.commit import Committer
 from hindsight_bus.app.draft import WriteDraft
 from hindsight_bus.app.plan import CommitPlan
 from hindsight_bus.app.records import RecordReader
+from hindsight_bus.app.skills import Skills
 from hindsight_bus.app.task_records import TaskRecords
 from hindsight_bus.app.write import Writer
 from hindsight_bus.domain.errors import InvalidRequest, NotFound, Refused, WrongState
@@ -49,13 +50,19 @@ class Reflections:
     """Asks for reflections, tells how far they are, and does them."""
 
     def __init__(
-        self, reader: RecordReader, committer: Committer, writer: Writer, reflector: Reflector
+        self,
+        reader: RecordReader,
+        committer: Committer,
+        writer: Writer,
+        reflector: Reflector,
+        skills: Skills,
     ) -> None:
         self._reader = reader
         self._records = TaskRecords(reader)
         self._committer = committer
         self._writer = writer
         self._reflector = reflector
+        self._skills = skills
 
     # -- asking
 
@@ -74,7 +81,8 @@ class Reflections:
         stored = await self._records.reflection(task.record)
         if stored is None:
             raise NotFound(f"{name}/reflection")
-        return stored, await self._now(name.namespace)
+        skills = [ResourceName.parse(each, "skills", caller.tenant) for each in stored.record.skills]
+        return stored, await self._now(name.namespace, *(skill.namespace for skill in skills))
 
     def queue(self, plan: CommitPlan, task: Task, before: Stored[Reflection] | None) -> Reflection:
         """Have a commit ask for the reflection on a task; ``before`` is the one that it replaces."""
@@ -115,8 +123,10 @@ class Reflections:
         wanted = (self._reflector.name, self._reflector.version, task.last_sequence)
         return made_by == wanted and reflection.state is not ReflectionState.FAILED
 
-    async def _now(self, namespace: Namespace) -> Positions:
-        return Positions([(await self._reader.store.ends(self._reader.partition(namespace))).newest])
+    async def _now(self, *namespaces: Namespace) -> Positions:
+        partitions = dict.fromkeys(map(self._reader.partition, namespaces))
+        ends = await asyncio.gather(*map(self._reader.store.ends, partitions))
+        return Positions(each.newest for each in ends)
 
     # -- doing
 
@@ -145,15 +155,13 @@ class Reflections:
         log.warning("reflection.failed", task=known.record.task_id, problem=problem)
         await self._put(known, replace(known.record, state=ReflectionState.FAILED, problem=problem), item)
 
+    async def trajectory(self, task: Task) -> Trajectory:
+        """Return what a reflector sees of a task. Cost: O(its steps)."""
+        steps = tuple(await self._records.steps(task))
+        return Trajectory(task.goal, task.kind, task.outcome, steps, task.score, gaps(task.recorded))
+
     async def _reflection(self, task: Task, running: Reflection) -> Reflection:
-        trajectory = Trajectory(
-            task.goal,
-            task.kind,
-            task.outcome,
-            tuple(await self._records.steps(task)),
-            task.score,
-            gaps(task.recorded),
-        )
+        trajectory = await self.trajectory(task)
         trimmed = await asyncio.to_thread(trim, trajectory)
         insights = await self._reflector.reflect(trajectory)
         return replace(
@@ -163,6 +171,7 @@ class Reflections:
             lessons=tuple([await self._learn(task, running, lesson) for lesson in insights.lessons]),
             tokens_before=trimmed.tokens_before,
             tokens_after=trimmed.tokens_after,
+            skills=await self._skills.learn(task, trajectory),
         )
 
     async def _learn(self, task: Task, running: Reflection, lesson: Lesson) -> LearntLesson:

@@ -15,12 +15,13 @@ from hindsight_bus.app.plan import CommitPlan
 from hindsight_bus.app.records import RecordReader
 from hindsight_bus.app.reflections import Reflections
 from hindsight_bus.app.search import Hit, Searcher, SearchRequest
+from hindsight_bus.app.skill_search import FoundSkill, SkillSearch
 from hindsight_bus.app.task_records import TaskRecords
 from hindsight_bus.app.work import Handler
 from hindsight_bus.app.working_memory import WorkingMemory
 from hindsight_bus.domain.errors import RequestIdReused, TooLarge, WrongState
 from hindsight_bus.domain.memory import MemoryType
-from hindsight_bus.domain.names import Namespace, ResourceName, id_for_request
+from hindsight_bus.domain.names import Namespace, ResourceName, id_for_request, skill_name
 from hindsight_bus.domain.position import Positions
 from hindsight_bus.domain.query import Filter
 from hindsight_bus.domain.sequences import count, holds, with_numbers
@@ -32,6 +33,7 @@ from hindsight_bus.domain.tasks import (
     kind_tag,
     lessons_of,
     outcome_tag,
+    procedures_of,
     tasks_of,
 )
 from hindsight_bus.ports import Committed, DueItem, Ids, Ref, Stored
@@ -60,10 +62,11 @@ class TaskDraft:
 
 @dataclass(frozen=True, slots=True)
 class StartedTask:
-    """A task and the lessons that match its goal or kind, those of failures first."""
+    """A task, the lessons that match its goal or kind, those of failures first, and the skills to be relied on."""
 
     task: Stored[Task]
     lessons: list[Hit]
+    skills: list[FoundSkill]
     positions: Positions
 
 
@@ -111,6 +114,10 @@ def _with_steps(task: Task, steps: Sequence[Step]) -> Task:
     return replace(task, recorded=recorded, batches=task.batches + 1, step_bytes=size)
 
 
+def _both(shared: Namespace, own: Namespace) -> tuple[Namespace, ...]:
+    return tuple(dict.fromkeys((shared, own)))
+
+
 def _search(
     places: tuple[Namespace, ...], query: str, tags: frozenset[str], freshness: Freshness
 ) -> SearchRequest:
@@ -136,6 +143,7 @@ class Tasks:
         committer: Committer,
         searcher: Searcher,
         reflections: Reflections,
+        skills: SkillSearch,
         ids: Ids,
     ) -> None:
         self._records = TaskRecords(reader)
@@ -143,6 +151,7 @@ class Tasks:
         self._committer = committer
         self._searcher = searcher
         self._reflections = reflections
+        self._skills = skills
         self._ids = ids
 
     async def start(self, caller: Caller, draft: TaskDraft) -> StartedTask:
@@ -156,9 +165,22 @@ class Tasks:
         request_id = draft.request_id
         task_id = id_for_request(namespace, agent, request_id) if request_id else self._ids.memory_id()
         task = Task(namespace, task_id, draft.goal, draft.kind, draft.user, agent, draft.payload)
+        own = tasks_of(caller.tenant, "", agent)
+        (lessons, positions), skills = await asyncio.gather(
+            self._lessons(caller, draft, _both(task.lessons, lessons_of(own))),
+            self._skills.recommended(
+                caller,
+                _both(procedures_of(namespace), procedures_of(own)),
+                draft.goal,
+                draft.kind,
+                draft.freshness,
+            ),
+        )
+        told = [hit.memory.name for hit in lessons]
+        told += [skill_name(each.version.namespace, each.version.skill_id) for each in skills]
+        task = replace(task, told=tuple(told))
         stored = await self._committer.attempt(lambda: self._start(task, request_id))
-        lessons, positions = await self._lessons(caller, draft, task)
-        return StartedTask(stored, lessons, positions)
+        return StartedTask(stored, lessons, skills, positions)
 
     async def record(self, caller: Caller, name: ResourceName, steps: Sequence[Step]) -> ChangedTask:
         """Record steps. One whose sequence number is recorded already is a repetition and changes nothing.
@@ -212,11 +234,9 @@ class Tasks:
         return _stored(None, task, committed)
 
     async def _lessons(
-        self, caller: Caller, draft: TaskDraft, task: Task
+        self, caller: Caller, draft: TaskDraft, places: tuple[Namespace, ...]
     ) -> tuple[builtins.list[Hit], Positions]:
         """Return the lessons that match the goal, and those of the same kind of task."""
-        own = lessons_of(tasks_of(caller.tenant, "", task.agent))
-        places = tuple(dict.fromkeys((task.lessons, own)))
         searches = [_search(places, draft.goal[:_MAX_QUERY_CHARS], frozenset(), draft.freshness)]
         if draft.kind:
             for tags in ({kind_tag(draft.kind), _OF_FAILURES}, {kind_tag(draft.kind)}):

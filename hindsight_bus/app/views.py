@@ -19,7 +19,7 @@ from hindsight_bus.app.pulse import Pulse
 from hindsight_bus.app.records import RecordReader, StoredMemory
 from hindsight_bus.app.tail import LogCommit, Tails, read_commits
 from hindsight_bus.domain.errors import IndexBehind, LogDiverged, PositionLost
-from hindsight_bus.domain.events import Event, EventKind
+from hindsight_bus.domain.events import KINDS_BESIDE, Event, EventKind
 from hindsight_bus.domain.memory import MemoryState
 from hindsight_bus.domain.names import Namespace
 from hindsight_bus.domain.position import Position
@@ -68,6 +68,8 @@ def changed_row(row: Row | None, event: Event, commit: LogCommit) -> Row | None:
     if row is not None and row.revision > commit.revision:
         return row
     version = commit.versions.get(key)
+    if event.kind in KINDS_BESIDE:
+        return row
     if event.after is MemoryState.NONE or version is None:
         return None
     return Row(

@@ -17,6 +17,7 @@ from hindsight_bus.cli import (
     mcp,
     memories,
     serve,
+    skills,
     tasks,
     watch,
     why,
@@ -61,6 +62,9 @@ app.command()(why.why)
 app.command()(tasks.tasks)
 app.command()(tasks.reflection)
 app.command()(tasks.lessons)
+app.command()(skills.skills)
+app.command()(skills.skill)
+app.command()(skills.promote)
 app.command()(health.health)
 app.command()(health.doctor)
 app.command()(demo.demo)

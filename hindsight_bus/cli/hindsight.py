@@ -1,4 +1,4 @@
-"""The play of ``hbus demo hindsight``: one agent fails, the next one is told before it begins."""
+"""The play of ``hbus demo hindsight``: one agent fails, the next one is told, succeeds, and leaves a skill behind."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from hbus import steps
 from hbus.values import Token
 from hindsight_bus.cli.stage import Narrator
 
-KIND = "refund"
+KIND = "order-refund"
 PATIENCE_S = 30.0
 EXPIRED = "401 Unauthorized: token expired"
 
 
 async def play(target: str, api_key: str, user: str, tell: Narrator) -> None:
-    """Play both tasks against a running server."""
+    """Play the tasks against a running server."""
     tell.says(f"Two agents work for {user}. Neither has met the order system before.")
     async with AsyncExitStack() as stack:
         support, aftersales = [
@@ -25,10 +25,11 @@ async def play(target: str, api_key: str, user: str, tell: Narrator) -> None:
             for name in ("support", "after-sales")
         ]
         token = await _fails(support, user, tell)
-        await _succeeds(aftersales, user, token, tell)
+        token = await _succeeds(aftersales, user, token, tell)
+        await _repeats(aftersales, user, token, tell)
     tell.says(
         "All of this stays in the store. Look around:\n"
-        f"  hbus tasks --user {user}\n  hbus lessons --user {user}"
+        f"  hbus tasks --user {user}\n  hbus lessons --user {user}\n  hbus skills --user {user}"
     )
 
 
@@ -42,18 +43,42 @@ async def _fails(bus: hbus.aio.Client, user: str, tell: Narrator) -> Token:
     return await _reflects(bus, task, tell)
 
 
-async def _succeeds(bus: hbus.aio.Client, user: str, token: Token, tell: Narrator) -> None:
+async def _succeeds(bus: hbus.aio.Client, user: str, token: Token, tell: Narrator) -> Token:
     tell.scene("The next task starts with the lesson", "StartTask returns it, whether or not anybody asked.")
     task = await _start(bus, "after-sales", "Refund order 1002 for the customer", user, token, tell)
+    token = await _refunds(bus, task, 1002, tell)
+    await _shows_skill(bus, token, tell)
+    return token
+
+
+async def _repeats(bus: hbus.aio.Client, user: str, token: Token, tell: Narrator) -> None:
+    tell.scene(
+        "What worked is a skill", "It has the order's number as a parameter, and its count rises as it works."
+    )
+    task = await _start(bus, "after-sales", "Refund order 1003 for the customer", user, token, tell)
+    token = await _refunds(bus, task, 1003, tell)
+    skill = await _shows_skill(bus, token, tell)
+    shared = await bus.promote(skill, user)
+    tell.does("after-sales", f"shares it with all agents of {user}")
+    tell.answers(f"promoted: {shared.skill.title}, confidence {shared.skill.confidence:.2f}")
+
+
+async def _refunds(bus: hbus.aio.Client, task: hbus.Task, order: int, tell: Narrator) -> Token:
     tell.does("after-sales", "#1 calls refresh_token, #2 get_order, #3 refund: done")
     calls = [
         steps.tool_call(1, "refresh_token", result="ok"),
-        steps.tool_call(2, "get_order", {"id": 1002}, result="1 order"),
-        steps.tool_call(3, "refund", {"id": 1002}, result="done"),
+        steps.tool_call(2, "get_order", {"id": order}, result="1 order"),
+        steps.tool_call(3, "refund", {"id": order}, result="done"),
     ]
     await bus.record_steps(task, calls)
     await bus.finish_task(task, "success", score=1.0, judge="user")
-    await _reflects(bus, task, tell)
+    return await _reflects(bus, task, tell)
+
+
+async def _shows_skill(bus: hbus.aio.Client, token: Token, tell: Narrator) -> hbus.Skill:
+    skill = (await bus.search_skills(kind=KIND, after=token)).hits[0].skill
+    tell.answers(f"skill, worked {skill.successes}x, confidence {skill.confidence:.2f}: {skill.text}")
+    return skill
 
 
 async def _start(
@@ -63,6 +88,8 @@ async def _start(
     started = await bus.start_task(goal, kind=KIND, user=user, after=token)
     for hit in started.lessons:
         tell.answers(f"lesson: {hit.memory.text}")
+    for skill in started.skills:
+        tell.answers(f"recommended: {skill.text}")
     if not started.lessons:
         tell.answers("no lessons: nobody has tried before")
     return started.task

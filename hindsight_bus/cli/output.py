@@ -136,9 +136,8 @@ def event_line(event: hbus.Event) -> str:
     kind = hbus.label(hbus.EventKind, event.kind)
     because = f"  ({event.reason})" if event.reason else ""
     who = event.agent or "-"
-    return printable(
-        f"{moment(event.time)}  {event.namespace}  {kind:<12}  {who}  {event.memory.text}{because}"
-    )
+    what = event.task or event.skill or event.memory.text
+    return printable(f"{moment(event.time)}  {event.namespace}  {kind:<12}  {who}  {what}{because}")
 
 
 def conflict_lines(conflict: hbus.Conflict) -> list[str]:

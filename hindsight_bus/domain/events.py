@@ -33,11 +33,15 @@ class EventKind(IntEnum):
     USED = 101
     """Internal, for views: how often a memory was used has been recorded. It names no version, for none changed."""
     TASK = 102
-    """Internal: a task or its reflection changed; ``memory_id`` is the task's. No memory did."""
+    """A task or its reflection changed; ``memory_id`` is the task's. No memory did."""
+    SKILL = 103
+    """A skill or how it does changed; ``memory_id`` is the skill's. Its memory did not."""
 
 
-QUIET_KINDS = (EventKind.INDEXED, EventKind.USED, EventKind.TASK)
+QUIET_KINDS = (EventKind.INDEXED, EventKind.USED, EventKind.TASK, EventKind.SKILL)
 """What nobody hears of without asking: nothing about the memory changed. A tuple: hashing an enum takes longer."""
+KINDS_BESIDE = (EventKind.POLICY, EventKind.TASK, EventKind.SKILL)
+"""What is no event of a memory at all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ class Finding:
 
 
 @dataclass(slots=True)
-class _Attempt:
+class Attempt:
     """One thing that was tried: a tool call, or an action with what was observed after it."""
 
     name: str
@@ -89,7 +89,7 @@ def findings(trajectory: Trajectory) -> list[Finding]:
 
     A task that failed has at least one finding, whatever was recorded of it.
     """
-    attempts = _attempts(trajectory.steps)
+    attempts = attempts_of(trajectory.steps)
     failed, recovered = _failures(attempts)
     complaints, praise = _feedback(trajectory.steps, attempts)
     repeated, slow = list(_repeated(attempts)), list(_slow(attempts))
@@ -110,35 +110,35 @@ def _cited(steps: Sequence[int]) -> tuple[int, ...]:
 # --- what was tried ------------------------------------------------------------------------------------------------
 
 
-def _attempts(steps: Sequence[Step]) -> list[_Attempt]:
+def attempts_of(steps: Sequence[Step]) -> list[Attempt]:
     """Return what was tried, in order. What is observed after an attempt that has not failed yet belongs to it."""
-    attempts: list[_Attempt] = []
+    attempts: list[Attempt] = []
     for step in steps:
         match step.kind:
             case StepKind.TOOL_CALL:
                 attempts.append(_call(step))
             case StepKind.ACTION:
                 attempts.append(
-                    _Attempt(excerpt(step.text, _NAME_CHARS), "", "", "", 0, False, [step.sequence])
+                    Attempt(excerpt(step.text, _NAME_CHARS), "", "", "", 0, False, [step.sequence])
                 )
             case StepKind.OBSERVATION:
                 _observe(attempts, step)
     return attempts
 
 
-def _call(step: Step) -> _Attempt:
+def _call(step: Step) -> Attempt:
     failure = failure_of(step)
-    return _Attempt(
+    return Attempt(
         step.tool, step.arguments, step.error or step.result, failure, step.duration_ms, True, [step.sequence]
     )
 
 
-def _observe(attempts: list[_Attempt], step: Step) -> None:
+def _observe(attempts: list[Attempt], step: Step) -> None:
     failure = failure_of(step)
     if not failure:
         return
     if not attempts or attempts[-1].failure:
-        attempts.append(_Attempt("", "", step.text, failure, 0, False, [step.sequence]))
+        attempts.append(Attempt("", "", step.text, failure, 0, False, [step.sequence]))
     else:
         attempts[-1].failure, attempts[-1].answer = failure, step.text
         attempts[-1].steps.append(step.sequence)
@@ -147,7 +147,7 @@ def _observe(attempts: list[_Attempt], step: Step) -> None:
 # --- the rules -----------------------------------------------------------------------------------------------------
 
 
-def _failures(attempts: Sequence[_Attempt]) -> tuple[list[Finding], list[Finding]]:
+def _failures(attempts: Sequence[Attempt]) -> tuple[list[Finding], list[Finding]]:
     """Return what failed for good, in the order of its last failure, and what worked in the end."""
     open_failures: dict[str, list[int]] = {}
     recovered = []
@@ -160,14 +160,14 @@ def _failures(attempts: Sequence[_Attempt]) -> tuple[list[Finding], list[Finding
     return [_failed([attempts[place] for place in places]) for places in for_good], recovered
 
 
-def _failed(tries: Sequence[_Attempt]) -> Finding:
+def _failed(tries: Sequence[Attempt]) -> Finding:
     last = tries[-1]
     steps = tuple(step for attempt in tries for step in attempt.steps)
     failure = class_of(last.failure)
     return Finding(Rule.FAILED, steps, last.name, failure, last.failure, times=len(tries))
 
 
-def _recovered(attempts: Sequence[_Attempt], failed: Sequence[int], worked: int) -> Finding:
+def _recovered(attempts: Sequence[Attempt], failed: Sequence[int], worked: int) -> Finding:
     """Return what was different about the try that worked: tools called since the last failure, else arguments."""
     last, success = attempts[failed[-1]], attempts[worked]
     between = [each for each in attempts[failed[-1] + 1 : worked] if each.is_call and not each.failure]
@@ -205,8 +205,8 @@ def _object(text: str) -> dict[str, object] | None:
     return value if isinstance(value, dict) else None
 
 
-def _repeated(attempts: Sequence[_Attempt]) -> Iterator[Finding]:
-    groups: dict[tuple[str, str, str], list[_Attempt]] = {}
+def _repeated(attempts: Sequence[Attempt]) -> Iterator[Finding]:
+    groups: dict[tuple[str, str, str], list[Attempt]] = {}
     for attempt in attempts:
         if attempt.is_call:
             groups.setdefault((attempt.name, attempt.arguments, attempt.answer), []).append(attempt)
@@ -216,14 +216,14 @@ def _repeated(attempts: Sequence[_Attempt]) -> Iterator[Finding]:
             yield Finding(Rule.REPEATED, steps, name, times=len(same))
 
 
-def _slow(attempts: Sequence[_Attempt]) -> Iterator[Finding]:
+def _slow(attempts: Sequence[Attempt]) -> Iterator[Finding]:
     total = sum(attempt.duration_ms for attempt in attempts)
     for attempt in attempts:
         if attempt.duration_ms >= max(SLOW_MS, SLOW_SHARE * total):
             yield Finding(Rule.SLOW, tuple(attempt.steps), attempt.name, duration_ms=attempt.duration_ms)
 
 
-def _feedback(steps: Sequence[Step], attempts: Sequence[_Attempt]) -> tuple[list[Finding], list[Finding]]:
+def _feedback(steps: Sequence[Step], attempts: Sequence[Attempt]) -> tuple[list[Finding], list[Finding]]:
     """Return complaints, each with what was tried last before it, and praise."""
     complaints, praise = [], []
     for step in steps:
@@ -239,14 +239,14 @@ def _feedback(steps: Sequence[Step], attempts: Sequence[_Attempt]) -> tuple[list
     return complaints, praise
 
 
-def _unexplained(steps: Sequence[Step], attempts: Sequence[_Attempt]) -> Finding:
+def _unexplained(steps: Sequence[Step], attempts: Sequence[Attempt]) -> Finding:
     """Return the one finding of a failure that nothing reported: what was done last."""
     if attempts:
         return Finding(Rule.UNEXPLAINED, tuple(attempts[-1].steps), attempts[-1].name)
     return Finding(Rule.UNEXPLAINED, tuple(step.sequence for step in steps[-1:]))
 
 
-def _path(attempts: Sequence[_Attempt]) -> list[Finding]:
+def _path(attempts: Sequence[Attempt]) -> list[Finding]:
     """Return the tools that led to success, each by the first of its calls that worked."""
     worked = {
         attempt.name: attempt for attempt in reversed(attempts) if attempt.is_call and not attempt.failure

@@ -188,6 +188,11 @@ def task_name(namespace: Namespace | str, task_id: str) -> str:
     return f"namespaces/{namespace}/tasks/{task_id}"
 
 
+def skill_name(namespace: Namespace | str, skill_id: str) -> str:
+    """Return the resource name of a skill; its memory has the same id."""
+    return f"namespaces/{namespace}/skills/{skill_id}"
+
+
 def id_for_request(namespace: Namespace, principal: str, request_id: str) -> str:
     """Return the memory id that a request_id stands for: the same request makes the same memory."""
     return digest("request", namespace.id, principal, request_id)

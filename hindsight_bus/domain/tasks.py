@@ -124,6 +124,8 @@ class Task:
     batches: int = 0
     """Number of its step records."""
     step_bytes: int = 0
+    told: tuple[str, ...] = ()
+    """Names of the lessons and skills that it was started with."""
 
     @property
     def is_open(self) -> bool:
@@ -149,6 +151,11 @@ class Task:
 def lessons_of(tasks: Namespace) -> Namespace:
     """Return where the lessons from an owner's tasks lie: beside the tasks, in the same partition."""
     return Namespace(tasks.tenant, tasks.scope, tasks.owner, "lessons")
+
+
+def procedures_of(tasks: Namespace) -> Namespace:
+    """Return where skills that an owner's agents share, or an agent's own, lie: beside the tasks."""
+    return Namespace(tasks.tenant, tasks.scope, tasks.owner, "procedures")
 
 
 def tasks_of(tenant: str, user: str, agent: str) -> Namespace:
@@ -242,3 +249,5 @@ class Reflection:
     """Estimated tokens of what was left of it after trimming."""
     problem: str = ""
     """Why it FAILED."""
+    skills: tuple[str, ...] = ()
+    """Names of the skills that were learnt from the task, or tried in it."""

@@ -23,7 +23,7 @@ from hindsight_bus.transport.errors import Failure, failure_of
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
-_LOGGED = ("namespace", "namespaces", "name", "pattern", "task", "request_id")
+_LOGGED = ("namespace", "namespaces", "name", "pattern", "task", "skill", "request_id")
 _MAX_LOGGED_CHARS = 200
 
 

@@ -4,21 +4,35 @@ from __future__ import annotations
 
 from hbus.v1 import reflection_service_pb2 as pb
 from hindsight_bus.app.caller import Caller
+from hindsight_bus.app.promotion import Promoter
 from hindsight_bus.app.reflections import Reflections
+from hindsight_bus.app.skill_search import SkillSearch
+from hindsight_bus.app.skills import Skills
 from hindsight_bus.app.tasks import Tasks
-from hindsight_bus.domain.names import ResourceName
+from hindsight_bus.domain.names import ResourceName, check_part
 from hindsight_bus.domain.sequences import gaps
 from hindsight_bus.transport import paging
-from hindsight_bus.transport.codec import fields, queries, tasks
+from hindsight_bus.transport.codec import fields, memories, queries, skills, tasks
 from hindsight_bus.transport.codec.outcomes import Outcomes
 
 
 class ReflectionServicer:
     """Serves ``hbus.v1.ReflectionService``."""
 
-    def __init__(self, tasks: Tasks, reflections: Reflections, outcomes: Outcomes) -> None:
+    def __init__(
+        self,
+        tasks: Tasks,
+        reflections: Reflections,
+        skills: Skills,
+        skill_search: SkillSearch,
+        promoter: Promoter,
+        outcomes: Outcomes,
+    ) -> None:
         self._tasks = tasks
         self._reflections = reflections
+        self._skills = skills
+        self._skill_search = skill_search
+        self._promoter = promoter
         self._outcomes = outcomes
 
     async def StartTask(self, caller: Caller, request: pb.StartTaskRequest) -> pb.StartTaskResponse:
@@ -27,6 +41,7 @@ class ReflectionServicer:
         return pb.StartTaskResponse(
             task=tasks.encode_task(started.task),
             lessons=map(queries.encode_hit, started.lessons),
+            skills=map(skills.encode_skill, started.skills),
             token=queries.encode_token(started.positions, caller.tenant),
             durability=self._outcomes.durability,
         )
@@ -94,6 +109,47 @@ class ReflectionServicer:
         return pb.GetReflectionResponse(
             reflection=tasks.encode_reflection(reflection),
             token=queries.encode_token(positions, caller.tenant),
+        )
+
+    async def SearchSkills(self, caller: Caller, request: pb.SearchSkillsRequest) -> pb.SearchSkillsResponse:
+        """Find skills."""
+        found, positions = await self._skill_search.search(caller, skills.decode_search(request, caller))
+        return pb.SearchSkillsResponse(
+            hits=[pb.SkillHit(skill=skills.encode_skill(each), score=each.score) for each in found],
+            token=queries.encode_token(positions, caller.tenant),
+        )
+
+    async def GetSkill(self, caller: Caller, request: pb.GetSkillRequest) -> pb.GetSkillResponse:
+        """Read one skill."""
+        name = skills.name_of(request.name, caller.tenant, "name")
+        found = await self._skill_search.get(name, skills.decode_version(request))
+        return pb.GetSkillResponse(skill=skills.encode_skill(found))
+
+    async def RecordSkillOutcome(
+        self, caller: Caller, request: pb.RecordSkillOutcomeRequest
+    ) -> pb.RecordSkillOutcomeResponse:
+        """Count how one use of a skill went."""
+        name = skills.name_of(request.skill, caller.tenant, "skill")
+        report = skills.decode_outcome(request, caller.tenant)
+        found, positions = await self._skills.record_outcome(caller, name, report)
+        return pb.RecordSkillOutcomeResponse(
+            skill=skills.encode_skill(found),
+            token=queries.encode_token(positions, caller.tenant),
+            durability=self._outcomes.durability,
+        )
+
+    async def PromoteLesson(
+        self, caller: Caller, request: pb.PromoteLessonRequest
+    ) -> pb.PromoteLessonResponse:
+        """Share what one agent has learnt with all agents of a user."""
+        name = fields.memory_name(request.memory, caller.tenant, "memory")
+        promoted = await self._promoter.promote(caller, name, check_part(request.user, "user"))
+        assert promoted.outcome.memory is not None
+        return pb.PromoteLessonResponse(
+            memory=memories.encode_memory(promoted.outcome.memory),
+            skill=skills.encode_skill(promoted.skill) if promoted.skill is not None else None,
+            token=queries.encode_token(promoted.positions, caller.tenant),
+            durability=self._outcomes.durability,
         )
 
 

@@ -23,6 +23,7 @@ from tests.faults.processes import ServerProcess
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="module")]
 
 Connect = Callable[[str], Any]
+NO_SKILL = "namespaces/agent:support:procedures/skills/" + "0" * 32
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -82,9 +83,41 @@ async def test_the_next_agent_starts_with_the_lesson_and_succeeds_by_it(connect:
             ],
         )
         await aftersales.finish_task(begun.task, "success")
-        praised = (await aftersales.reflection(begun.task, wait=20.0)).reflection
+        done = await aftersales.reflection(begun.task, wait=20.0)
+        praised = done.reflection
         assert [insight.text for insight in praised.insights] == ["It worked by refresh_token then get_order"]
         assert not praised.lessons
+
+        [skill] = [
+            hit.skill for hit in (await aftersales.search_skills(kind="refund", after=done.token)).hits
+        ]
+        assert [*praised.skills] == [skill.name]
+        assert [step.tool for step in skill.steps] == ["refresh_token", "get_order"]
+        assert [*skill.preconditions] == ["Check token and credentials, or renew them, before get_order"]
+        again = await aftersales.start_task("Refund order 1003", kind="refund", user=user)
+        assert [each.name for each in again.skills] == [skill.name]
+        await aftersales.record_steps(
+            again.task,
+            [
+                steps.tool_call(1, "refresh_token"),
+                steps.tool_call(2, "get_order", {"id": 1003}, result="1003"),
+            ],
+        )
+        await aftersales.finish_task(again.task, "success")
+        token = (await aftersales.reflection(again.task, wait=20.0)).token
+        risen = await aftersales.skill(skill)
+        assert (risen.successes, risen.version) == (skill.successes + 1, 1)
+
+        shared = (await aftersales.promote(risen, user)).skill
+        assert shared.source == skill.name
+        assert [
+            each.name for each in (await support.start_task("Refund", kind="refund", user=user)).skills
+        ] == [shared.name]
+        reported = await support.record_skill_outcome(shared, "failure", tool="get_order", error="HTTP 504")
+        assert reported.skill.failures == shared.failures + 1
+        assert "timeout" in {each.failure for each in reported.skill.known_failures}
+        [hit] = (await support.search_skills("refund", user=user, after=[token, reported.token])).hits
+        assert hit.skill == reported.skill
 
 
 async def test_what_was_recorded_reads_back(connect: Connect, user: str) -> None:
@@ -126,6 +159,23 @@ async def test_what_does_not_fit_is_refused(connect: Connect, user: str) -> None
             await bus.start_task(" ")
         with pytest.raises(errors.HbusError, match="reflect on it when it has ended"):
             await bus.reflect(task)
+        for refused_call, field in (
+            (bus.skill("namespaces/agent:support:procedures/memories/" + "0" * 32), "name"),
+            (bus.search_skills(kind="two words"), "kind"),
+            (bus.search_skills(top_k=101), "top_k"),
+            (bus.search_skills(min_confidence=1.5), "min_confidence"),
+            (bus.record_skill_outcome(NO_SKILL, "unknown"), "outcome"),
+            (bus.record_skill_outcome(NO_SKILL, "failure", error="HTTP 500"), "tool"),
+            (bus.record_skill_outcome(NO_SKILL, "success", tool="get_order"), "tool"),
+            (bus.promote(f"namespaces/user:{user}:lessons/memories/" + "0" * 32, user), "memory"),
+            (bus.promote("namespaces/agent:support:lessons/memories/" + "0" * 32, ""), "user"),
+        ):
+            with pytest.raises(errors.HbusError) as refused:
+                await refused_call
+            assert refused.value.field == field
+        for missing in (bus.skill(NO_SKILL), bus.record_skill_outcome(NO_SKILL, "success")):
+            with pytest.raises(errors.NotFound):
+                await missing
         with pytest.raises(errors.HbusError, match="outcome"):
             await bus.finish_task(task, hbus.TaskOutcome.TASK_OUTCOME_UNSPECIFIED)
 
@@ -157,5 +207,58 @@ async def test_the_demo_plays_a_failure_and_the_success_after_it(server: ServerP
     told = await asyncio.to_thread(_run, server, "demo", "hindsight", "--json")
     answers = [line["answer"] for line in map(json.loads, told.splitlines()) if "answer" in line]
     assert answers[0] == "no lessons: nobody has tried before"
-    assert sum(answer.startswith("lesson: Situation: Refund order 1001") for answer in answers) == 1
-    assert answers[-1].startswith("effective: It worked by refresh_token then get_order then refund")
+    assert sum(answer.startswith("lesson: Situation: Refund order 1001") for answer in answers) == 2
+    assert any(
+        answer.startswith("effective: It worked by refresh_token then get_order") for answer in answers
+    )
+    [recommended] = [answer for answer in answers if answer.startswith("recommended: Skill: order-refund")]
+    for part in (
+        "When: Refund order {{id}} for the customer.",
+        "Steps: refresh_token → get_order(id={{id}}) → refund(id={{id}}).",
+        "Before: Check token and credentials, or renew them, before get_order.",
+    ):
+        assert part in recommended
+    counts = [answer.split(", ")[1] for answer in answers if answer.startswith("skill")]
+    assert counts == ["worked 1x", "worked 2x"]
+    assert answers[-1].startswith("promoted: order-refund")
+
+
+async def test_the_command_line_shows_and_shares_skills(server: ServerProcess) -> None:
+    """What an agent has learnt, one skill in full, and the same for all agents of a user."""
+    async with hbus.aio.connect(server.target, agent="clerk") as bus:
+        task = (await bus.start_task("Close account 77", kind="closing", user="wangwu")).task
+        await bus.record_steps(task, [steps.tool_call(1, "close", {"account": 77}, result="closed")])
+        await bus.finish_task(task, "success")
+        [name] = (await bus.reflection(task, wait=20.0)).reflection.skills
+    assert "close" in await asyncio.to_thread(_run, server, "skills", "--agent", "clerk")
+    assert "no skills" in await asyncio.to_thread(
+        _run, server, "skills", "--user", "wangwu", "--agent", "other"
+    )
+    shown = await asyncio.to_thread(_run, server, "skill", name)
+    assert 'step 1  close {"account": "{{account}}"}' in shown
+    assert "{{account}}  from goal, for example 77" in shown
+    assert "worked 1 of 1 times" in shown
+    assert "Skill: closing" in await asyncio.to_thread(_run, server, "promote", name, "--user", "wangwu")
+    [shared] = (await asyncio.to_thread(_run, server, "skills", "--user", "wangwu", "--json")).splitlines()
+    assert json.loads(shared)["source"] == name
+
+
+async def test_the_bus_tells_how_tasks_and_skills_come_along(connect: Connect, user: str) -> None:
+    """To whoever asks for these kinds of events; they name the task and the skill, and carry no memory."""
+    async with connect("teller") as bus:
+        kinds = ["task", "skill"]
+        async with bus.subscribe([f"user:{user}:tasks", "agent:teller:procedures"], kinds=kinds) as events:
+            task = (await bus.start_task("Print form 5", kind="printing", user=user)).task
+            await bus.record_steps(task, [steps.tool_call(1, "print", {"form": 5}, result="done")])
+            await bus.finish_task(task, "success")
+            told: list[hbus.Event] = []
+            async for event in events:
+                told.append(event)
+                if event.reason == "reflection succeeded":
+                    break
+    assert {event.task for event in told if event.task} == {task.name}
+    [reason] = [event.reason for event in told if event.task][-1:]
+    assert reason == "reflection succeeded"
+    reasons = [event.reason for event in told if event.task]
+    assert reasons == ["started", "steps", "finished", "reflection running", "reflection succeeded"]
+    assert not any(event.HasField("memory") for event in told)

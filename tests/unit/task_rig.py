@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from hindsight_bus.app.caller import Caller
+from hindsight_bus.app.promotion import Promoter
 from hindsight_bus.app.reflections import Reflections
 from hindsight_bus.app.rule_reflector import RuleReflector
+from hindsight_bus.app.skill_search import SkillSearch
+from hindsight_bus.app.skills import Skills
 from hindsight_bus.app.tasks import ChangedTask, Ending, StartedTask, TaskDraft, Tasks, task_handlers
 from hindsight_bus.app.working_memory import WorkingMemory
 from hindsight_bus.domain.memory import Memory, MemoryState
@@ -25,10 +28,15 @@ class TaskNode(Node):
 
     def __init__(self, reflector: Reflector | None = None, **options: Any) -> None:
         super().__init__(**options)
+        self.skill_search = SkillSearch(self.records, self.searcher)
+        self.skills = Skills(self.records, self.committer, self.writer, self.changer, self.skill_search)
         self.reflections = Reflections(
-            self.records, self.committer, self.writer, reflector or RuleReflector()
+            self.records, self.committer, self.writer, reflector or RuleReflector(), self.skills
         )
-        self.tasks = Tasks(self.records, self.committer, self.searcher, self.reflections, self.ids)
+        self.tasks = Tasks(
+            self.records, self.committer, self.searcher, self.reflections, self.skill_search, self.ids
+        )
+        self.promoter = Promoter(self.records, self.writer, self.skills, self.skill_search)
         self.working = WorkingMemory(self.records, self.changer)
         self.handlers = self.handlers | task_handlers(self.reflections, self.working)
         self.workers = self._make_workers()

@@ -55,6 +55,9 @@ class Running:
             "namespaces",
             "tasks",
             "reflections",
+            "skills",
+            "skill_search",
+            "promoter",
             "models",
         )
         app = SimpleNamespace(

@@ -25,6 +25,7 @@ from hbus.v1.group_pb2 import DeadLetter, Delivery
 from hbus.v1.memory_pb2 import Attachment, Cardinality, Channel, Memory, MemoryState, MemoryType
 from hbus.v1.memory_service_pb2 import Decision, SearchHit, WriteMemoryRequest, WriteMemoryResponse
 from hbus.v1.namespace_pb2 import ConflictPolicy, RankingWeights
+from hbus.v1.skill_pb2 import ParameterOrigin, Skill, SkillState
 from hbus.v1.task_pb2 import InsightKind, Reflection, ReflectionState, Step, Task, TaskOutcome
 from hbus.values import label
 
@@ -51,6 +52,7 @@ __all__ = [
     "MemoryState",
     "MemoryType",
     "Outcome",
+    "ParameterOrigin",
     "Published",
     "RankingWeights",
     "Reflection",
@@ -58,6 +60,8 @@ __all__ = [
     "RejectEvent",
     "ResolutionAction",
     "SearchHit",
+    "Skill",
+    "SkillState",
     "Step",
     "Subscription",
     "Task",

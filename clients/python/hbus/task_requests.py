@@ -11,11 +11,15 @@ from hbus.v1.reflection_service_pb2 import (
     FinishTaskRequest,
     GetReflectionResponse,
     ListTasksRequest,
+    PromoteLessonRequest,
+    RecordSkillOutcomeRequest,
     RecordStepsRequest,
+    SearchSkillsRequest,
     StartTaskRequest,
 )
+from hbus.v1.skill_pb2 import Skill
 from hbus.v1.task_pb2 import ReflectionState, Step, TaskOutcome
-from hbus.values import OutcomeName, TaskRef, name_of, number
+from hbus.values import MemoryRef, OutcomeName, SkillRef, TaskRef, name_of, number
 
 MAX_STEPS = 500
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
@@ -62,6 +66,57 @@ def finish_task(
 def list_tasks(user: str, agent: str, page_size: int) -> ListTasksRequest:
     """Build the first page of a listing."""
     return ListTasksRequest(user=user, agent=agent, page_size=page_size)
+
+
+def search_skills(
+    query: str,
+    *,
+    kind: str,
+    user: str,
+    agent: str,
+    top_k: int,
+    min_confidence: float,
+    include_in_review: bool,
+    read: ReadFields,
+) -> SearchSkillsRequest:
+    """Build a search for skills."""
+    return SearchSkillsRequest(
+        query=query,
+        kind=kind,
+        user=user,
+        agent=agent,
+        top_k=top_k,
+        min_confidence=min_confidence,
+        include_in_review=include_in_review,
+        consistency=requests.consistency(read),
+    )
+
+
+def record_skill_outcome(
+    skill: SkillRef,
+    outcome: OutcomeName | TaskOutcome,
+    *,
+    task: TaskRef,
+    tool: str,
+    error: str,
+    request_id: str,
+) -> RecordSkillOutcomeRequest:
+    """Build the report of one use of a skill; the request_id is a fresh one unless given."""
+    return RecordSkillOutcomeRequest(
+        skill=name_of(skill),
+        outcome=number(TaskOutcome, outcome, "outcome"),
+        task=name_of(task),
+        tool=tool,
+        error=error,
+        request_id=request_id or requests.new_request_id(),
+    )
+
+
+def promote_lesson(memory: MemoryRef | Skill, user: str) -> PromoteLessonRequest:
+    """Build a promotion; a skill stands for the memory that tells of it."""
+    return PromoteLessonRequest(
+        memory=memory.memory if isinstance(memory, Skill) else name_of(memory), user=user
+    )
 
 
 def pauses() -> Iterator[float]:

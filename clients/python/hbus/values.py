@@ -11,6 +11,7 @@ from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 from hbus.v1.common_pb2 import ConsistencyToken
 from hbus.v1.conflict_pb2 import Conflict
 from hbus.v1.memory_pb2 import Memory
+from hbus.v1.skill_pb2 import Skill
 from hbus.v1.task_pb2 import Task
 
 TypeName: TypeAlias = Literal["episodic", "semantic", "procedural", "lesson"]
@@ -45,6 +46,8 @@ KindName: TypeAlias = Literal[
     "quarantined",
     "released",
     "indexed",
+    "task",
+    "skill",
 ]
 
 Token: TypeAlias = ConsistencyToken | str
@@ -55,6 +58,8 @@ ConflictRef: TypeAlias = Conflict | str
 """A conflict, or its resource name."""
 TaskRef: TypeAlias = Task | str
 """A task, or its resource name."""
+SkillRef: TypeAlias = Skill | str
+"""A skill, or its resource name."""
 
 
 def label(enum: EnumTypeWrapper, number: int) -> str:
@@ -96,8 +101,8 @@ def tokens(given: Token | Iterable[Token]) -> list[ConsistencyToken]:
     return [token for token in made if token.token]
 
 
-def name_of(resource: Memory | Conflict | Task | str) -> str:
-    """Return the resource name of a memory, conflict or task."""
+def name_of(resource: Memory | Conflict | Task | Skill | str) -> str:
+    """Return the resource name of a memory, conflict, task or skill."""
     return resource if isinstance(resource, str) else resource.name
 
 

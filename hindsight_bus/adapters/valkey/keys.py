@@ -16,6 +16,7 @@ from hindsight_bus.domain.records import (
     SubjectRecord,
     Usage,
 )
+from hindsight_bus.domain.skills import Skill, SkillVersion
 from hindsight_bus.domain.tasks import Reflection, Task, TaskSteps
 from hindsight_bus.ports import Lane, Record, Ref
 
@@ -36,6 +37,8 @@ _LETTERS: dict[type[Record], str] = {
     Task: "t",
     TaskSteps: "p",
     Reflection: "l",
+    Skill: "k",
+    SkillVersion: "w",
 }
 
 

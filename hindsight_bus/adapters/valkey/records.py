@@ -12,9 +12,10 @@ from typing import Any
 
 import msgpack
 
-from hindsight_bus.adapters.valkey.layout import Layout, enum, mapping, optional, shared
+from hindsight_bus.adapters.valkey.layout import Layout, Part, enum, mapping, optional, shared
 from hindsight_bus.domain.errors import SchemaTooNew
 from hindsight_bus.domain.events import Entry, Event, EventKind
+from hindsight_bus.domain.failures import ErrorClass
 from hindsight_bus.domain.memory import (
     Attachment,
     Cardinality,
@@ -41,6 +42,15 @@ from hindsight_bus.domain.records import (
     Standing,
     SubjectRecord,
     Usage,
+)
+from hindsight_bus.domain.skills import (
+    KnownFailure,
+    Origin,
+    Skill,
+    SkillParameter,
+    SkillState,
+    SkillStep,
+    SkillVersion,
 )
 from hindsight_bus.domain.tasks import (
     Item,
@@ -137,7 +147,7 @@ LAYOUTS: dict[type[Any], Layout[Any]] = {
     ),
     Task: Layout(
         Task,
-        "namespace id goal kind user agent payload outcome score judge finish_time_ms recorded batches step_bytes",
+        "namespace id goal kind user agent payload outcome score judge finish_time_ms recorded batches step_bytes told",
         namespace=_NAMESPACE,
         outcome=enum(TaskOutcome),
     ),
@@ -147,11 +157,28 @@ LAYOUTS: dict[type[Any], Layout[Any]] = {
     Reflection: Layout(
         Reflection,
         "namespace task_id state last_sequence reflector version attempts items lessons tokens_before tokens_after"
-        " problem",
+        " problem skills",
         namespace=_NAMESPACE,
         state=enum(ReflectionState),
         items=Layout(Item, "kind text steps", kind=enum(ItemKind)).many,
         lessons=Layout(LearntLesson, "memory_id decision lesson", lesson=_LESSON.one).many,
+    ),
+    Skill: Layout(
+        Skill,
+        "namespace id kind agent language trust state version successes failures won lost known_failures"
+        " last_used_ms problem source",
+        namespace=_NAMESPACE,
+        state=enum(SkillState),
+        known_failures=Layout(
+            KnownFailure, "tool failure times", failure=Part(lambda each: each.value, ErrorClass)
+        ).many,
+    ),
+    SkillVersion: Layout(
+        SkillVersion,
+        "namespace skill_id number goal task steps parameters",
+        namespace=_NAMESPACE,
+        steps=Layout(SkillStep, "tool arguments repeats").many,
+        parameters=Layout(SkillParameter, "name origin example step", origin=enum(Origin)).many,
     ),
     Event: Layout(
         Event,

@@ -13,7 +13,7 @@ from hindsight_bus.domain.errors import InvalidField
 from hindsight_bus.domain.events import EventKind
 from hindsight_bus.domain.meaning import Meaning
 from hindsight_bus.domain.memory import MemoryType
-from hindsight_bus.domain.names import conflict_name
+from hindsight_bus.domain.names import conflict_name, skill_name, task_name
 from hindsight_bus.domain.query import EventFilter
 from hindsight_bus.transport.codec import fields
 from hindsight_bus.transport.codec.memories import encode_memory, timestamp, vector_of
@@ -127,7 +127,6 @@ def encode_event(watched: WatchEvent) -> Event:
     encoded = Event(
         kind=fields.number(event.kind),
         namespace=str(event.namespace),
-        memory=encode_memory(watched.memory),
         state_before=fields.number(event.before),
         state_after=fields.number(event.after),
         agent=event.agent,
@@ -137,6 +136,13 @@ def encode_event(watched: WatchEvent) -> Event:
         index=watched.index,
         reason=event.reason,
     )
+    match event.kind:
+        case EventKind.TASK:
+            encoded.task = task_name(event.namespace, event.memory_id)
+        case EventKind.SKILL:
+            encoded.skill = skill_name(event.namespace, event.memory_id)
+        case _:
+            encoded.memory.CopyFrom(encode_memory(watched.memory))
     if event.conflict_id:
         encoded.conflict.CopyFrom(Conflict(name=conflict_name(event.namespace, event.conflict_id)))
     return encoded

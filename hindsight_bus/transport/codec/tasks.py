@@ -202,6 +202,7 @@ def encode_reflection(stored: Stored[Reflection]) -> pb.Reflection:
         problem=reflection.problem,
         create_time=timestamp(stored.create_time_ms),
         update_time=timestamp(stored.update_time_ms),
+        skills=reflection.skills,
     )
 
 

@@ -13,15 +13,20 @@ from hbus.v1.reflection_service_pb2 import (
     FinishTaskResponse,
     GetReflectionRequest,
     GetReflectionResponse,
+    GetSkillRequest,
     GetTaskRequest,
+    PromoteLessonResponse,
+    RecordSkillOutcomeResponse,
     RecordStepsResponse,
     ReflectOnTaskRequest,
     ReflectOnTaskResponse,
+    SearchSkillsResponse,
     StartTaskResponse,
 )
 from hbus.v1.reflection_service_pb2_grpc import ReflectionServiceStub
+from hbus.v1.skill_pb2 import Skill
 from hbus.v1.task_pb2 import Step, Task, TaskOutcome
-from hbus.values import OutcomeName, TaskRef, name_of
+from hbus.values import MemoryRef, OutcomeName, SkillRef, TaskRef, name_of
 
 
 class TaskCalls(ABC):
@@ -39,7 +44,7 @@ class TaskCalls(ABC):
         timeout: float | None = None,
         **read: Unpack[ReadFields],
     ) -> StartTaskResponse:
-        """Start a task; the answer brings the lessons of tasks like it, those of failures first."""
+        """Start a task; the answer brings lessons of tasks like it, failures first, and skills that worked."""
         request = task_requests.start_task(goal, kind=kind, user=user, request_id=request_id, read=read)
         return await self._call(self._reflections.StartTask, request, timeout)  # type: ignore[no-any-return]
 
@@ -109,6 +114,61 @@ class TaskCalls(ABC):
             await asyncio.sleep(pause)
             answer = await self._call(self._reflections.GetReflection, request, timeout)
         return answer
+
+    async def search_skills(
+        self,
+        query: str = "",
+        *,
+        kind: str = "",
+        user: str = "",
+        agent: str = "",
+        top_k: int = 0,
+        min_confidence: float = 0.0,
+        include_in_review: bool = False,
+        timeout: float | None = None,
+        **read: Unpack[ReadFields],
+    ) -> SearchSkillsResponse:
+        """Find skills: the own ones of the caller (or of ``agent``), and those that the agents of ``user`` share."""
+        request = task_requests.search_skills(
+            query,
+            kind=kind,
+            user=user,
+            agent=agent,
+            top_k=top_k,
+            min_confidence=min_confidence,
+            include_in_review=include_in_review,
+            read=read,
+        )
+        return await self._call(self._reflections.SearchSkills, request, timeout)  # type: ignore[no-any-return]
+
+    async def skill(self, skill: SkillRef, *, version: int = 0, timeout: float | None = None) -> Skill:
+        """Read one skill, at its current (0) or an earlier version."""
+        request = GetSkillRequest(name=name_of(skill), version=version)
+        return (await self._call(self._reflections.GetSkill, request, timeout)).skill  # type: ignore[no-any-return]
+
+    async def record_skill_outcome(
+        self,
+        skill: SkillRef,
+        outcome: OutcomeName | TaskOutcome,
+        *,
+        task: TaskRef = "",
+        tool: str = "",
+        error: str = "",
+        request_id: str = "",
+        timeout: float | None = None,
+    ) -> RecordSkillOutcomeResponse:
+        """Count how a use of a skill went: success or failure. A task counts once, by reflection or by this call."""
+        request = task_requests.record_skill_outcome(
+            skill, outcome, task=task, tool=tool, error=error, request_id=request_id
+        )
+        return await self._call(self._reflections.RecordSkillOutcome, request, timeout)  # type: ignore[no-any-return]
+
+    async def promote(
+        self, lesson: MemoryRef | Skill, user: str, *, timeout: float | None = None
+    ) -> PromoteLessonResponse:
+        """Share a lesson or a skill of one agent with all agents of a user; no surer than it was."""
+        request = task_requests.promote_lesson(lesson, user)
+        return await self._call(self._reflections.PromoteLesson, request, timeout)  # type: ignore[no-any-return]
 
     @abstractmethod
     async def _call(self, method: Any, request: Any, timeout: float | None) -> Any: ...

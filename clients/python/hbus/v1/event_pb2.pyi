@@ -30,6 +30,8 @@ class EventKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     EVENT_KIND_QUARANTINED: _ClassVar[EventKind]
     EVENT_KIND_RELEASED: _ClassVar[EventKind]
     EVENT_KIND_INDEXED: _ClassVar[EventKind]
+    EVENT_KIND_TASK: _ClassVar[EventKind]
+    EVENT_KIND_SKILL: _ClassVar[EventKind]
 EVENT_KIND_UNSPECIFIED: EventKind
 EVENT_KIND_WRITTEN: EventKind
 EVENT_KIND_CORROBORATED: EventKind
@@ -47,9 +49,11 @@ EVENT_KIND_EXPIRED: EventKind
 EVENT_KIND_QUARANTINED: EventKind
 EVENT_KIND_RELEASED: EventKind
 EVENT_KIND_INDEXED: EventKind
+EVENT_KIND_TASK: EventKind
+EVENT_KIND_SKILL: EventKind
 
 class Event(_message.Message):
-    __slots__ = ("kind", "namespace", "memory", "state_before", "state_after", "agent", "time", "partition", "revision", "index", "conflict", "reason")
+    __slots__ = ("kind", "namespace", "memory", "state_before", "state_after", "agent", "time", "partition", "revision", "index", "conflict", "reason", "task", "skill")
     KIND_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     MEMORY_FIELD_NUMBER: _ClassVar[int]
@@ -62,6 +66,8 @@ class Event(_message.Message):
     INDEX_FIELD_NUMBER: _ClassVar[int]
     CONFLICT_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    SKILL_FIELD_NUMBER: _ClassVar[int]
     kind: EventKind
     namespace: str
     memory: _memory_pb2.Memory
@@ -74,4 +80,6 @@ class Event(_message.Message):
     index: int
     conflict: _conflict_pb2.Conflict
     reason: str
-    def __init__(self, kind: _Optional[_Union[EventKind, str]] = ..., namespace: _Optional[str] = ..., memory: _Optional[_Union[_memory_pb2.Memory, _Mapping]] = ..., state_before: _Optional[_Union[_memory_pb2.MemoryState, str]] = ..., state_after: _Optional[_Union[_memory_pb2.MemoryState, str]] = ..., agent: _Optional[str] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., partition: _Optional[int] = ..., revision: _Optional[int] = ..., index: _Optional[int] = ..., conflict: _Optional[_Union[_conflict_pb2.Conflict, _Mapping]] = ..., reason: _Optional[str] = ...) -> None: ...
+    task: str
+    skill: str
+    def __init__(self, kind: _Optional[_Union[EventKind, str]] = ..., namespace: _Optional[str] = ..., memory: _Optional[_Union[_memory_pb2.Memory, _Mapping]] = ..., state_before: _Optional[_Union[_memory_pb2.MemoryState, str]] = ..., state_after: _Optional[_Union[_memory_pb2.MemoryState, str]] = ..., agent: _Optional[str] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., partition: _Optional[int] = ..., revision: _Optional[int] = ..., index: _Optional[int] = ..., conflict: _Optional[_Union[_conflict_pb2.Conflict, _Mapping]] = ..., reason: _Optional[str] = ..., task: _Optional[str] = ..., skill: _Optional[str] = ...) -> None: ...

@@ -1,5 +1,7 @@
 from hbus.v1 import common_pb2 as _common_pb2
+from hbus.v1 import memory_pb2 as _memory_pb2
 from hbus.v1 import memory_service_pb2 as _memory_service_pb2
+from hbus.v1 import skill_pb2 as _skill_pb2
 from hbus.v1 import task_pb2 as _task_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
@@ -24,16 +26,18 @@ class StartTaskRequest(_message.Message):
     def __init__(self, goal: _Optional[str] = ..., kind: _Optional[str] = ..., user: _Optional[str] = ..., request_id: _Optional[str] = ..., consistency: _Optional[_Union[_common_pb2.Consistency, _Mapping]] = ...) -> None: ...
 
 class StartTaskResponse(_message.Message):
-    __slots__ = ("task", "lessons", "token", "durability")
+    __slots__ = ("task", "lessons", "token", "durability", "skills")
     TASK_FIELD_NUMBER: _ClassVar[int]
     LESSONS_FIELD_NUMBER: _ClassVar[int]
     TOKEN_FIELD_NUMBER: _ClassVar[int]
     DURABILITY_FIELD_NUMBER: _ClassVar[int]
+    SKILLS_FIELD_NUMBER: _ClassVar[int]
     task: _task_pb2.Task
     lessons: _containers.RepeatedCompositeFieldContainer[_memory_service_pb2.SearchHit]
     token: _common_pb2.ConsistencyToken
     durability: _common_pb2.Durability
-    def __init__(self, task: _Optional[_Union[_task_pb2.Task, _Mapping]] = ..., lessons: _Optional[_Iterable[_Union[_memory_service_pb2.SearchHit, _Mapping]]] = ..., token: _Optional[_Union[_common_pb2.ConsistencyToken, _Mapping]] = ..., durability: _Optional[_Union[_common_pb2.Durability, str]] = ...) -> None: ...
+    skills: _containers.RepeatedCompositeFieldContainer[_skill_pb2.Skill]
+    def __init__(self, task: _Optional[_Union[_task_pb2.Task, _Mapping]] = ..., lessons: _Optional[_Iterable[_Union[_memory_service_pb2.SearchHit, _Mapping]]] = ..., token: _Optional[_Union[_common_pb2.ConsistencyToken, _Mapping]] = ..., durability: _Optional[_Union[_common_pb2.Durability, str]] = ..., skills: _Optional[_Iterable[_Union[_skill_pb2.Skill, _Mapping]]] = ...) -> None: ...
 
 class RecordStepsRequest(_message.Message):
     __slots__ = ("task", "steps")
@@ -148,3 +152,99 @@ class GetReflectionResponse(_message.Message):
     reflection: _task_pb2.Reflection
     token: _common_pb2.ConsistencyToken
     def __init__(self, reflection: _Optional[_Union[_task_pb2.Reflection, _Mapping]] = ..., token: _Optional[_Union[_common_pb2.ConsistencyToken, _Mapping]] = ...) -> None: ...
+
+class SearchSkillsRequest(_message.Message):
+    __slots__ = ("query", "kind", "user", "agent", "top_k", "min_confidence", "include_in_review", "consistency")
+    QUERY_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
+    AGENT_FIELD_NUMBER: _ClassVar[int]
+    TOP_K_FIELD_NUMBER: _ClassVar[int]
+    MIN_CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_IN_REVIEW_FIELD_NUMBER: _ClassVar[int]
+    CONSISTENCY_FIELD_NUMBER: _ClassVar[int]
+    query: str
+    kind: str
+    user: str
+    agent: str
+    top_k: int
+    min_confidence: float
+    include_in_review: bool
+    consistency: _common_pb2.Consistency
+    def __init__(self, query: _Optional[str] = ..., kind: _Optional[str] = ..., user: _Optional[str] = ..., agent: _Optional[str] = ..., top_k: _Optional[int] = ..., min_confidence: _Optional[float] = ..., include_in_review: _Optional[bool] = ..., consistency: _Optional[_Union[_common_pb2.Consistency, _Mapping]] = ...) -> None: ...
+
+class SkillHit(_message.Message):
+    __slots__ = ("skill", "score")
+    SKILL_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    skill: _skill_pb2.Skill
+    score: float
+    def __init__(self, skill: _Optional[_Union[_skill_pb2.Skill, _Mapping]] = ..., score: _Optional[float] = ...) -> None: ...
+
+class SearchSkillsResponse(_message.Message):
+    __slots__ = ("hits", "token")
+    HITS_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    hits: _containers.RepeatedCompositeFieldContainer[SkillHit]
+    token: _common_pb2.ConsistencyToken
+    def __init__(self, hits: _Optional[_Iterable[_Union[SkillHit, _Mapping]]] = ..., token: _Optional[_Union[_common_pb2.ConsistencyToken, _Mapping]] = ...) -> None: ...
+
+class GetSkillRequest(_message.Message):
+    __slots__ = ("name", "version")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    version: int
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[int] = ...) -> None: ...
+
+class GetSkillResponse(_message.Message):
+    __slots__ = ("skill",)
+    SKILL_FIELD_NUMBER: _ClassVar[int]
+    skill: _skill_pb2.Skill
+    def __init__(self, skill: _Optional[_Union[_skill_pb2.Skill, _Mapping]] = ...) -> None: ...
+
+class RecordSkillOutcomeRequest(_message.Message):
+    __slots__ = ("skill", "outcome", "task", "tool", "error", "request_id")
+    SKILL_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    TOOL_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    skill: str
+    outcome: _task_pb2.TaskOutcome
+    task: str
+    tool: str
+    error: str
+    request_id: str
+    def __init__(self, skill: _Optional[str] = ..., outcome: _Optional[_Union[_task_pb2.TaskOutcome, str]] = ..., task: _Optional[str] = ..., tool: _Optional[str] = ..., error: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class RecordSkillOutcomeResponse(_message.Message):
+    __slots__ = ("skill", "token", "durability")
+    SKILL_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    DURABILITY_FIELD_NUMBER: _ClassVar[int]
+    skill: _skill_pb2.Skill
+    token: _common_pb2.ConsistencyToken
+    durability: _common_pb2.Durability
+    def __init__(self, skill: _Optional[_Union[_skill_pb2.Skill, _Mapping]] = ..., token: _Optional[_Union[_common_pb2.ConsistencyToken, _Mapping]] = ..., durability: _Optional[_Union[_common_pb2.Durability, str]] = ...) -> None: ...
+
+class PromoteLessonRequest(_message.Message):
+    __slots__ = ("memory", "user")
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
+    memory: str
+    user: str
+    def __init__(self, memory: _Optional[str] = ..., user: _Optional[str] = ...) -> None: ...
+
+class PromoteLessonResponse(_message.Message):
+    __slots__ = ("memory", "skill", "token", "durability")
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    SKILL_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    DURABILITY_FIELD_NUMBER: _ClassVar[int]
+    memory: _memory_pb2.Memory
+    skill: _skill_pb2.Skill
+    token: _common_pb2.ConsistencyToken
+    durability: _common_pb2.Durability
+    def __init__(self, memory: _Optional[_Union[_memory_pb2.Memory, _Mapping]] = ..., skill: _Optional[_Union[_skill_pb2.Skill, _Mapping]] = ..., token: _Optional[_Union[_common_pb2.ConsistencyToken, _Mapping]] = ..., durability: _Optional[_Union[_common_pb2.Durability, str]] = ...) -> None: ...

@@ -70,6 +70,26 @@ class ReflectionServiceStub:
                 request_serializer=hbus_dot_v1_dot_reflection__service__pb2.GetReflectionRequest.SerializeToString,
                 response_deserializer=hbus_dot_v1_dot_reflection__service__pb2.GetReflectionResponse.FromString,
                 _registered_method=True)
+        self.SearchSkills = channel.unary_unary(
+                '/hbus.v1.ReflectionService/SearchSkills',
+                request_serializer=hbus_dot_v1_dot_reflection__service__pb2.SearchSkillsRequest.SerializeToString,
+                response_deserializer=hbus_dot_v1_dot_reflection__service__pb2.SearchSkillsResponse.FromString,
+                _registered_method=True)
+        self.GetSkill = channel.unary_unary(
+                '/hbus.v1.ReflectionService/GetSkill',
+                request_serializer=hbus_dot_v1_dot_reflection__service__pb2.GetSkillRequest.SerializeToString,
+                response_deserializer=hbus_dot_v1_dot_reflection__service__pb2.GetSkillResponse.FromString,
+                _registered_method=True)
+        self.RecordSkillOutcome = channel.unary_unary(
+                '/hbus.v1.ReflectionService/RecordSkillOutcome',
+                request_serializer=hbus_dot_v1_dot_reflection__service__pb2.RecordSkillOutcomeRequest.SerializeToString,
+                response_deserializer=hbus_dot_v1_dot_reflection__service__pb2.RecordSkillOutcomeResponse.FromString,
+                _registered_method=True)
+        self.PromoteLesson = channel.unary_unary(
+                '/hbus.v1.ReflectionService/PromoteLesson',
+                request_serializer=hbus_dot_v1_dot_reflection__service__pb2.PromoteLessonRequest.SerializeToString,
+                response_deserializer=hbus_dot_v1_dot_reflection__service__pb2.PromoteLessonResponse.FromString,
+                _registered_method=True)
 
 
 class ReflectionServiceServicer:
@@ -126,6 +146,35 @@ class ReflectionServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SearchSkills(self, request, context):
+        """Finds skills by what they are for.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetSkill(self, request, context):
+        """Reads one skill, at its current or an earlier version.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RecordSkillOutcome(self, request, context):
+        """Counts how one use of a skill went. A task that reflection looks at counts by itself; the same task counts once.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PromoteLesson(self, request, context):
+        """Shares a lesson or a skill of one agent with all agents of a user, no surer than it was. Safe to retry as it is:
+        every claim stays that of the agent that made it, so doing it again adds nothing.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ReflectionServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -163,6 +212,26 @@ def add_ReflectionServiceServicer_to_server(servicer, server):
                     servicer.GetReflection,
                     request_deserializer=hbus_dot_v1_dot_reflection__service__pb2.GetReflectionRequest.FromString,
                     response_serializer=hbus_dot_v1_dot_reflection__service__pb2.GetReflectionResponse.SerializeToString,
+            ),
+            'SearchSkills': grpc.unary_unary_rpc_method_handler(
+                    servicer.SearchSkills,
+                    request_deserializer=hbus_dot_v1_dot_reflection__service__pb2.SearchSkillsRequest.FromString,
+                    response_serializer=hbus_dot_v1_dot_reflection__service__pb2.SearchSkillsResponse.SerializeToString,
+            ),
+            'GetSkill': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetSkill,
+                    request_deserializer=hbus_dot_v1_dot_reflection__service__pb2.GetSkillRequest.FromString,
+                    response_serializer=hbus_dot_v1_dot_reflection__service__pb2.GetSkillResponse.SerializeToString,
+            ),
+            'RecordSkillOutcome': grpc.unary_unary_rpc_method_handler(
+                    servicer.RecordSkillOutcome,
+                    request_deserializer=hbus_dot_v1_dot_reflection__service__pb2.RecordSkillOutcomeRequest.FromString,
+                    response_serializer=hbus_dot_v1_dot_reflection__service__pb2.RecordSkillOutcomeResponse.SerializeToString,
+            ),
+            'PromoteLesson': grpc.unary_unary_rpc_method_handler(
+                    servicer.PromoteLesson,
+                    request_deserializer=hbus_dot_v1_dot_reflection__service__pb2.PromoteLessonRequest.FromString,
+                    response_serializer=hbus_dot_v1_dot_reflection__service__pb2.PromoteLessonResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -355,6 +424,114 @@ class ReflectionService:
             '/hbus.v1.ReflectionService/GetReflection',
             hbus_dot_v1_dot_reflection__service__pb2.GetReflectionRequest.SerializeToString,
             hbus_dot_v1_dot_reflection__service__pb2.GetReflectionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SearchSkills(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hbus.v1.ReflectionService/SearchSkills',
+            hbus_dot_v1_dot_reflection__service__pb2.SearchSkillsRequest.SerializeToString,
+            hbus_dot_v1_dot_reflection__service__pb2.SearchSkillsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetSkill(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hbus.v1.ReflectionService/GetSkill',
+            hbus_dot_v1_dot_reflection__service__pb2.GetSkillRequest.SerializeToString,
+            hbus_dot_v1_dot_reflection__service__pb2.GetSkillResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RecordSkillOutcome(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hbus.v1.ReflectionService/RecordSkillOutcome',
+            hbus_dot_v1_dot_reflection__service__pb2.RecordSkillOutcomeRequest.SerializeToString,
+            hbus_dot_v1_dot_reflection__service__pb2.RecordSkillOutcomeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PromoteLesson(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hbus.v1.ReflectionService/PromoteLesson',
+            hbus_dot_v1_dot_reflection__service__pb2.PromoteLessonRequest.SerializeToString,
+            hbus_dot_v1_dot_reflection__service__pb2.PromoteLessonResponse.FromString,
             options,
             channel_credentials,
             insecure,

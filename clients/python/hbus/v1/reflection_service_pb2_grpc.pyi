@@ -49,6 +49,16 @@ class ReflectionServiceStub:
     """
     GetReflection: _grpc.UnaryUnaryMultiCallable[_reflection_service_pb2.GetReflectionRequest, _reflection_service_pb2.GetReflectionResponse]
     """Tells how far the reflection on a task is, and what it says."""
+    SearchSkills: _grpc.UnaryUnaryMultiCallable[_reflection_service_pb2.SearchSkillsRequest, _reflection_service_pb2.SearchSkillsResponse]
+    """Finds skills by what they are for."""
+    GetSkill: _grpc.UnaryUnaryMultiCallable[_reflection_service_pb2.GetSkillRequest, _reflection_service_pb2.GetSkillResponse]
+    """Reads one skill, at its current or an earlier version."""
+    RecordSkillOutcome: _grpc.UnaryUnaryMultiCallable[_reflection_service_pb2.RecordSkillOutcomeRequest, _reflection_service_pb2.RecordSkillOutcomeResponse]
+    """Counts how one use of a skill went. A task that reflection looks at counts by itself; the same task counts once."""
+    PromoteLesson: _grpc.UnaryUnaryMultiCallable[_reflection_service_pb2.PromoteLessonRequest, _reflection_service_pb2.PromoteLessonResponse]
+    """Shares a lesson or a skill of one agent with all agents of a user, no surer than it was. Safe to retry as it is:
+    every claim stays that of the agent that made it, so doing it again adds nothing.
+    """
 
 @_typing.type_check_only
 class ReflectionServiceAsyncStub(ReflectionServiceStub):
@@ -71,6 +81,16 @@ class ReflectionServiceAsyncStub(ReflectionServiceStub):
     """
     GetReflection: _aio.UnaryUnaryMultiCallable[_reflection_service_pb2.GetReflectionRequest, _reflection_service_pb2.GetReflectionResponse]  # type: ignore[assignment]
     """Tells how far the reflection on a task is, and what it says."""
+    SearchSkills: _aio.UnaryUnaryMultiCallable[_reflection_service_pb2.SearchSkillsRequest, _reflection_service_pb2.SearchSkillsResponse]  # type: ignore[assignment]
+    """Finds skills by what they are for."""
+    GetSkill: _aio.UnaryUnaryMultiCallable[_reflection_service_pb2.GetSkillRequest, _reflection_service_pb2.GetSkillResponse]  # type: ignore[assignment]
+    """Reads one skill, at its current or an earlier version."""
+    RecordSkillOutcome: _aio.UnaryUnaryMultiCallable[_reflection_service_pb2.RecordSkillOutcomeRequest, _reflection_service_pb2.RecordSkillOutcomeResponse]  # type: ignore[assignment]
+    """Counts how one use of a skill went. A task that reflection looks at counts by itself; the same task counts once."""
+    PromoteLesson: _aio.UnaryUnaryMultiCallable[_reflection_service_pb2.PromoteLessonRequest, _reflection_service_pb2.PromoteLessonResponse]  # type: ignore[assignment]
+    """Shares a lesson or a skill of one agent with all agents of a user, no surer than it was. Safe to retry as it is:
+    every claim stays that of the agent that made it, so doing it again adds nothing.
+    """
 
 class ReflectionServiceServicer(metaclass=_abc_1.ABCMeta):
     """Tasks and reflection. A reflection never blocks a task and never fails one."""
@@ -132,5 +152,39 @@ class ReflectionServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_reflection_service_pb2.GetReflectionResponse, _abc.Awaitable[_reflection_service_pb2.GetReflectionResponse]]:
         """Tells how far the reflection on a task is, and what it says."""
+
+    @_abc_1.abstractmethod
+    def SearchSkills(
+        self,
+        request: _reflection_service_pb2.SearchSkillsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_reflection_service_pb2.SearchSkillsResponse, _abc.Awaitable[_reflection_service_pb2.SearchSkillsResponse]]:
+        """Finds skills by what they are for."""
+
+    @_abc_1.abstractmethod
+    def GetSkill(
+        self,
+        request: _reflection_service_pb2.GetSkillRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_reflection_service_pb2.GetSkillResponse, _abc.Awaitable[_reflection_service_pb2.GetSkillResponse]]:
+        """Reads one skill, at its current or an earlier version."""
+
+    @_abc_1.abstractmethod
+    def RecordSkillOutcome(
+        self,
+        request: _reflection_service_pb2.RecordSkillOutcomeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_reflection_service_pb2.RecordSkillOutcomeResponse, _abc.Awaitable[_reflection_service_pb2.RecordSkillOutcomeResponse]]:
+        """Counts how one use of a skill went. A task that reflection looks at counts by itself; the same task counts once."""
+
+    @_abc_1.abstractmethod
+    def PromoteLesson(
+        self,
+        request: _reflection_service_pb2.PromoteLessonRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_reflection_service_pb2.PromoteLessonResponse, _abc.Awaitable[_reflection_service_pb2.PromoteLessonResponse]]:
+        """Shares a lesson or a skill of one agent with all agents of a user, no surer than it was. Safe to retry as it is:
+        every claim stays that of the agent that made it, so doing it again adds nothing.
+        """
 
 def add_ReflectionServiceServicer_to_server(servicer: ReflectionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

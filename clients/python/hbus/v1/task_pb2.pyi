@@ -171,7 +171,7 @@ class Lesson(_message.Message):
     def __init__(self, memory: _Optional[str] = ..., joined: _Optional[bool] = ..., situation: _Optional[str] = ..., action: _Optional[str] = ..., result: _Optional[str] = ..., lesson: _Optional[str] = ..., steps: _Optional[_Iterable[int]] = ..., confidence: _Optional[float] = ...) -> None: ...
 
 class Reflection(_message.Message):
-    __slots__ = ("task", "state", "reflector", "reflector_version", "last_sequence", "attempts", "insights", "lessons", "tokens_before", "tokens_after", "problem", "create_time", "update_time")
+    __slots__ = ("task", "state", "reflector", "reflector_version", "last_sequence", "attempts", "insights", "lessons", "tokens_before", "tokens_after", "problem", "create_time", "update_time", "skills")
     TASK_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     REFLECTOR_FIELD_NUMBER: _ClassVar[int]
@@ -185,6 +185,7 @@ class Reflection(_message.Message):
     PROBLEM_FIELD_NUMBER: _ClassVar[int]
     CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
     UPDATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    SKILLS_FIELD_NUMBER: _ClassVar[int]
     task: str
     state: ReflectionState
     reflector: str
@@ -198,4 +199,5 @@ class Reflection(_message.Message):
     problem: str
     create_time: _timestamp_pb2.Timestamp
     update_time: _timestamp_pb2.Timestamp
-    def __init__(self, task: _Optional[str] = ..., state: _Optional[_Union[ReflectionState, str]] = ..., reflector: _Optional[str] = ..., reflector_version: _Optional[int] = ..., last_sequence: _Optional[int] = ..., attempts: _Optional[int] = ..., insights: _Optional[_Iterable[_Union[Insight, _Mapping]]] = ..., lessons: _Optional[_Iterable[_Union[Lesson, _Mapping]]] = ..., tokens_before: _Optional[int] = ..., tokens_after: _Optional[int] = ..., problem: _Optional[str] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    skills: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, task: _Optional[str] = ..., state: _Optional[_Union[ReflectionState, str]] = ..., reflector: _Optional[str] = ..., reflector_version: _Optional[int] = ..., last_sequence: _Optional[int] = ..., attempts: _Optional[int] = ..., insights: _Optional[_Iterable[_Union[Insight, _Mapping]]] = ..., lessons: _Optional[_Iterable[_Union[Lesson, _Mapping]]] = ..., tokens_before: _Optional[int] = ..., tokens_after: _Optional[int] = ..., problem: _Optional[str] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., skills: _Optional[_Iterable[str]] = ...) -> None: ...
