@@ -22,9 +22,9 @@ class Example:
     blame: frozenset[int]
 
 
-def examples() -> list[Example]:
-    """Return the trajectories written by hand."""
-    lines = Path(__file__).with_name("data").joinpath("trajectories.jsonl").read_text("utf-8").splitlines()
+def examples(name: str = "trajectories") -> list[Example]:
+    """Return the trajectories written by hand in one file."""
+    lines = Path(__file__).with_name("data").joinpath(f"{name}.jsonl").read_text("utf-8").splitlines()
     return [_example(json.loads(line)) for line in lines]
 
 

@@ -118,6 +118,23 @@ _REPORTS_FAILURE = re.compile(
     r"|[\u4e00-\u9fff](?:失败|出错|报错|超时|异常)|错误码|拒绝访问|权限不足",
     re.MULTILINE,
 )
+_SHORT_CHARS = 200
+# What says that something failed where it is all that a tool answered, and proves nothing within a longer text.
+_REPORTS_BRIEFLY = _any(
+    r"\"(?:valid|passed|accepted|available|found|approved)\"\s*:\s*false",
+    r"\b(?:ImagePullBackOff|ErrImagePull|CrashLoopBackOff|OOMKilled|Evicted|NotReady|Unhealthy)\b",
+    r"captcha|are you a robot|verify (?:that )?you are (?:a )?human|unusual traffic",
+    r"\b(?:sold out|out of stock|not available|no longer available|currently unavailable|fully booked)\b",
+    r"\b(?:declined|rejected|refused|bounced|undeliverable|returned to sender|aborted|cancelled by)\b",
+    r"\b[1-9]\d* (?:failed|failures|errors)\b",
+    r"验证码|滑块|人机验证|请先?登录",
+    r"缺货|售罄|无货|已下架|已约满|已过期|已关闭",
+    r"退回|拒收|驳回|被拒|未通过|不通过|不支持|不得|无法|未成功",
+)
+_SATISFIED = _any(
+    r"\b(?:thanks?|thank you|great|good|perfect|nice|well done|excellent)\b",
+    r"谢谢|很好|不错|满意|辛苦|棒|可以了",
+)
 _DISSATISFIED = _any(
     r"\b(?:wrong|incorrect|not what|not right|bad|useless|broken|unacceptable|missed|failed)\b",
     r"\b(?:disappoint|complain)\w*",
@@ -135,6 +152,8 @@ def failure_of(step: Step) -> str:
     report = step.result if step.kind is StepKind.TOOL_CALL else step.text
     seen = _ends_of(report)
     found = _REPORTS_FAILURE.search(seen)
+    if found is None and len(seen) <= _SHORT_CHARS and _REPORTS_BRIEFLY.search(seen):
+        return seen.lstrip()
     return seen[max(found.start(), 0) :].lstrip() if found else ""
 
 
@@ -147,6 +166,11 @@ def class_of(failure: str) -> ErrorClass:
 def is_dissatisfied(text: str) -> bool:
     """Tell whether unrated feedback is a complaint, by its words; O(n)."""
     return _DISSATISFIED.search(_ends_of(text)) is not None
+
+
+def is_satisfied(text: str) -> bool:
+    """Tell whether unrated feedback is praise, by its words; O(n)."""
+    return not is_dissatisfied(text) and _SATISFIED.search(_ends_of(text)) is not None
 
 
 def _ends_of(text: str) -> str:

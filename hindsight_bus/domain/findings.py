@@ -6,11 +6,12 @@ Rules on facts, without a model. Every finding names the steps that show it.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from hindsight_bus.domain.failures import ErrorClass, class_of, failure_of, is_dissatisfied
+from hindsight_bus.domain.failures import ErrorClass, class_of, failure_of, is_dissatisfied, is_satisfied
 from hindsight_bus.domain.language import fold
 from hindsight_bus.domain.names import digest
 from hindsight_bus.domain.tasks import Rating, Step, StepKind, TaskOutcome
@@ -23,6 +24,10 @@ SLOW_SHARE = 0.4
 """A call that took this share of the time of all calls, and ``SLOW_MS``, is where the time went."""
 MAX_CITED = 8
 """Steps that one finding names: the first ones and the last."""
+SAME_COMMAND_SHARE = 1 / 3
+"""Two command lines try the same thing where they have more than this share of their words in common."""
+_COMPARED_CHARS = 1_000
+_WORD = re.compile(r"[A-Za-z0-9_]+|[\u4e00-\u9fff]")
 _NAME_CHARS = 60
 
 
@@ -91,7 +96,7 @@ def findings(trajectory: Trajectory) -> list[Finding]:
     """
     attempts = attempts_of(trajectory.steps)
     failed, recovered = _failures(attempts)
-    complaints, praise = _feedback(trajectory.steps, attempts)
+    complaints, praise = _feedback(trajectory, attempts)
     repeated, slow = list(_repeated(attempts)), list(_slow(attempts))
     found = [*reversed(failed), *complaints, *repeated]
     if trajectory.outcome is TaskOutcome.FAILURE and not found:
@@ -154,10 +159,24 @@ def _failures(attempts: Sequence[Attempt]) -> tuple[list[Finding], list[Finding]
     for place, attempt in enumerate(attempts):
         if attempt.failure:
             open_failures.setdefault(attempt.name, []).append(place)
-        elif places := open_failures.pop(attempt.name, None):
+        elif places := [p for p in open_failures.get(attempt.name, ()) if _is_retry(attempts[p], attempt)]:
             recovered.append(_recovered(attempts, places, place))
-    for_good = sorted(open_failures.values(), key=lambda places: places[-1])
+            left = [p for p in open_failures[attempt.name] if p not in places]
+            open_failures[attempt.name] = left
+    for_good = sorted(filter(None, open_failures.values()), key=lambda places: places[-1])
     return [_failed([attempts[place] for place in places]) for places in for_good], recovered
+
+
+def _is_retry(failed: Attempt, later: Attempt) -> bool:
+    """Tell whether a later call of the same tool tries the same thing.
+
+    A command line, or code, of which hardly a word is left is another command: a shell that lists a directory has not
+    mended the copy that failed.
+    """
+    if _object(failed.arguments) is not None or _object(later.arguments) is not None:
+        return True
+    one, two = (set(_WORD.findall(each.arguments[:_COMPARED_CHARS])) for each in (failed, later))
+    return one == two or len(one & two) > SAME_COMMAND_SHARE * len(one | two)
 
 
 def _failed(tries: Sequence[Attempt]) -> Finding:
@@ -223,26 +242,39 @@ def _slow(attempts: Sequence[Attempt]) -> Iterator[Finding]:
             yield Finding(Rule.SLOW, tuple(attempt.steps), attempt.name, duration_ms=attempt.duration_ms)
 
 
-def _feedback(steps: Sequence[Step], attempts: Sequence[Attempt]) -> tuple[list[Finding], list[Finding]]:
-    """Return complaints, each with what was tried last before it, and praise."""
+def _feedback(trajectory: Trajectory, attempts: Sequence[Attempt]) -> tuple[list[Finding], list[Finding]]:
+    """Return complaints, each with what was done last before it, and praise.
+
+    Of a task that failed, feedback is a complaint unless it says otherwise.
+    """
+    has_failed = trajectory.outcome is TaskOutcome.FAILURE
     complaints, praise = [], []
-    for step in steps:
+    for step in trajectory.steps:
         if step.kind is not StepKind.FEEDBACK:
             continue
-        before = [attempt for attempt in attempts if attempt.steps[0] < step.sequence][-1:]
+        before = _last([attempt for attempt in attempts if attempt.steps[0] < step.sequence])
         cited = (*(number for attempt in before for number in attempt.steps), step.sequence)
         what = before[0].name if before else ""
-        if step.rating is Rating.BAD or (step.rating is Rating.NONE and is_dissatisfied(step.text)):
+        blames = (has_failed and not is_satisfied(step.text)) or is_dissatisfied(step.text)
+        if step.rating is Rating.BAD or (step.rating is Rating.NONE and blames):
             complaints.append(Finding(Rule.COMPLAINT, cited, what, report=step.text))
         elif step.rating is Rating.GOOD:
             praise.append(Finding(Rule.PRAISE, cited, what, report=step.text))
     return complaints, praise
 
 
+def _last(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Return what was done last: the last call, and what the agent then did or answered without one."""
+    calls = [place for place, attempt in enumerate(attempts) if attempt.is_call]
+    return (
+        [*attempts[calls[-1] : calls[-1] + 1], *attempts[calls[-1] + 1 :][-1:]] if calls else [*attempts[-1:]]
+    )
+
+
 def _unexplained(steps: Sequence[Step], attempts: Sequence[Attempt]) -> Finding:
     """Return the one finding of a failure that nothing reported: what was done last."""
-    if attempts:
-        return Finding(Rule.UNEXPLAINED, tuple(attempts[-1].steps), attempts[-1].name)
+    if last := _last(attempts):
+        return Finding(Rule.UNEXPLAINED, tuple(n for attempt in last for n in attempt.steps), last[0].name)
     return Finding(Rule.UNEXPLAINED, tuple(step.sequence for step in steps[-1:]))
 
 

@@ -12,7 +12,7 @@ from hindsight_bus.domain.tasks import Insights, Item, ItemKind, Lesson, TaskOut
 from hindsight_bus.domain.trajectory import Trajectory, excerpt
 
 NAME = "rules"
-VERSION = 1
+VERSION = 2
 MAX_ITEMS = 5
 """Items of each kind, and lessons."""
 _SITUATION_CHARS = 240

@@ -14,7 +14,7 @@ from hindsight_bus.domain.tasks import Insights, ItemKind, Rating, Step, StepKin
 from hindsight_bus.domain.trajectory import Trajectory
 from tests.trajectories import Example, arbitrary_trajectories, examples, step_of
 
-EXAMPLES = examples()
+EXAMPLES = [*examples(), *examples("trajectories_blind")]
 
 
 def told(
@@ -82,7 +82,7 @@ def test_the_failing_step_is_named() -> None:
     """The first lesson of at least 90 % of the failures cites a step that is to blame."""
     failures = [each for each in EXAMPLES if each.trajectory.outcome is TaskOutcome.FAILURE]
     missed = [each.trajectory.goal for each in failures if not names_the_failing_step(each)]
-    assert len(failures) == 20
+    assert len(failures) == 30
     assert len(missed) <= 0.1 * len(failures), missed
 
 
@@ -171,6 +171,30 @@ def test_a_failure_that_nothing_explains_blames_the_last_attempt() -> None:
     assert "no step says why" in lesson.result
 
 
+def test_another_command_mends_nothing() -> None:
+    """A shell runs many commands: one that works is no remedy for another that failed."""
+
+    def shell(sequence: int, command: str, error: str = "") -> Step:
+        return call(sequence, "shell", error, command)
+
+    copied = told(shell(1, "cp report.csv /mnt/share/", "exit code 1"), shell(2, "ls -la"))
+    assert copied.lessons[0].steps == (1,)
+    mended = told(
+        shell(1, "cp report.csv /mnt/share/", "exit code 1"), shell(2, "sudo cp report.csv /mnt/share/")
+    )
+    assert mended.lessons[-1].steps == (1, 2)
+
+
+def test_feedback_on_a_failed_task_is_a_complaint_unless_it_says_otherwise() -> None:
+    """It blames the answer, and the call that the answer rests on."""
+    steps = (call(1, "count"), call(2, "query"), Step(3, StepKind.ACTION, "answered: none"))
+    plain = Step(4, StepKind.FEEDBACK, "I have three of them in front of me", channel=Channel.USER)
+    assert told(*steps, plain).lessons[0].steps == (2, 3, 4)
+    thanks = Step(4, StepKind.FEEDBACK, "Thanks for trying", channel=Channel.USER)
+    assert "no step says why" in told(*steps, thanks).lessons[0].result
+    assert not told(*steps, plain, outcome=TaskOutcome.SUCCESS).lessons
+
+
 def test_equal_experiences_of_two_tasks_have_one_statement() -> None:
     """The same tool that fails in the same way, whatever the goal, the arguments and the exact report."""
     one = told(call(1, "get_order", "401 token expired", '{"id": 1}')).lessons[0]
@@ -225,6 +249,10 @@ def test_failures_are_told_apart_by_what_there_is_to_do(report: str, expected: E
         "order 401 shipped",
         '{"code": 0, "data": []}',
         '{"code": 200}',
+        '{"valid": true, "available": true}',
+        "0 failed, 42 passed",
+        "Chapter 4: how a captcha works. " * 20,
+        "用户协议全文:未经许可不得转载。" * 20,
     ],
 )
 def test_a_result_that_only_mentions_errors_is_no_failure(result: str) -> None:
@@ -244,6 +272,12 @@ def test_a_result_that_only_mentions_errors_is_no_failure(result: str) -> None:
         '{"code": 40301, "msg": "需要审批"}',
         "Sorry, something went wrong",
         "KeyError",
+        '{"valid": false, "violations": [1]}',
+        "web-7c9 0/1 CrashLoopBackOff",
+        "Sorry, this size is sold out",
+        "1 failed, 41 passed",
+        "请完成滑块验证后继续",
+        "申请已被驳回",
     ],
 )
 def test_a_result_can_report_a_failure(result: str) -> None:
