@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hindsight_bus.domain import temporal
 from hindsight_bus.domain.events import Entry, Event
+from hindsight_bus.domain.expense import ModelUsage as ModelUsage
 from hindsight_bus.domain.groups import (
     Claim,
     DeadLetter,
@@ -39,7 +40,7 @@ from hindsight_bus.domain.records import (
 from hindsight_bus.domain.skills import Skill, SkillVersion
 from hindsight_bus.domain.suspicion import Closeness
 from hindsight_bus.domain.tasks import Insights, Reflection, Task, TaskSteps
-from hindsight_bus.domain.trajectory import Trajectory
+from hindsight_bus.domain.trajectory import Case
 
 Record = (
     Head
@@ -748,26 +749,6 @@ class ModelRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelUsage:
-    """What calls to models took."""
-
-    calls: int = 0
-    """Requests sent, failed ones included."""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: float = 0.0
-    """In the currency of the providers' configured prices; 0 where none are."""
-
-    def __add__(self, other: ModelUsage) -> ModelUsage:
-        return ModelUsage(
-            self.calls + other.calls,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.cost + other.cost,
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class ModelAnswer:
     """What came of a question."""
 
@@ -858,7 +839,7 @@ class Reflector(Protocol):
 
     @property
     def name(self) -> str:
-        """What reflects: ``rules``, or the name of a model."""
+        """What reflects: ``rules`` or ``model``."""
         ...
 
     @property
@@ -866,7 +847,12 @@ class Reflector(Protocol):
         """Grows when the same steps may give something else."""
         ...
 
-    async def reflect(self, trajectory: Trajectory) -> Insights:
+    @property
+    def contrasts(self) -> bool:
+        """Tell whether it makes use of a task that ended otherwise."""
+        ...
+
+    async def reflect(self, case: Case) -> Insights:
         """Return what is to be learnt."""
         ...
 

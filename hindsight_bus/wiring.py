@@ -31,8 +31,10 @@ from hindsight_bus.app.consume import Consumers
 from hindsight_bus.app.context import ContextBuilder
 from hindsight_bus.app.groups import GroupBook
 from hindsight_bus.app.indexing import Caretaker, Indexer, Suspector, due_handlers
+from hindsight_bus.app.lessons import Lessons
 from hindsight_bus.app.matching import Matcher
 from hindsight_bus.app.meanings import Meanings
+from hindsight_bus.app.model_reflector import ModelReflector
 from hindsight_bus.app.namespaces import Namespaces
 from hindsight_bus.app.node import Node
 from hindsight_bus.app.policies import PolicyBook
@@ -173,7 +175,8 @@ async def assemble(
     searcher = Searcher(reader, views, policies, embedder, served)
     skill_search = SkillSearch(reader, searcher)
     skills = Skills(reader, committer, writer, changer, skill_search)
-    reflections = Reflections(reader, committer, writer, RuleReflector(), skills)
+    reflector = ModelReflector(models) if models.names else RuleReflector()
+    reflections = Reflections(reader, committer, Lessons(writer, views, embedder), reflector, skills)
     handlers |= task_handlers(reflections, WorkingMemory(reader, changer))
     workers = [DueWorker(store, clock, handlers), SlowWorker(store, clock, handlers)]
     committer.due_listeners += [worker.hint for worker in workers]

@@ -1,8 +1,8 @@
 """Reflecting on tasks that have ended: due work that is done at least once and has one effect.
 
-The reflection record says how far the work is; every commit on it compares what the one before has left. The lessons
-are written under request ids that follow from task, reflector and statement, so a job that died half way and is done
-again finds its own lessons and adds none.
+The reflection record says how far the work is; every commit on it compares what the one before has left. What was made
+of a task is written down before its lessons are, and those under request ids that follow from task, reflector and text:
+a job that died half way and is done again asks no model twice, finds its own lessons and adds none.
 """
 
 from __future__ import annotations
@@ -14,35 +14,22 @@ import structlog
 
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.commit import Committer
-from hindsight_bus.app.draft import WriteDraft
+from hindsight_bus.app.contrasts import Contrasts
+from hindsight_bus.app.lessons import Lessons
 from hindsight_bus.app.plan import CommitPlan
 from hindsight_bus.app.records import RecordReader
 from hindsight_bus.app.skills import Skills
 from hindsight_bus.app.task_records import TaskRecords
-from hindsight_bus.app.write import Writer
 from hindsight_bus.domain.errors import InvalidRequest, NotFound, Refused, WrongState
-from hindsight_bus.domain.language import detect
-from hindsight_bus.domain.memory import Channel, MemoryType
-from hindsight_bus.domain.names import Namespace, ResourceName, digest, task_name
+from hindsight_bus.domain.names import Namespace, ResourceName
 from hindsight_bus.domain.position import Positions
-from hindsight_bus.domain.reflector import text_of
-from hindsight_bus.domain.sequences import gaps
-from hindsight_bus.domain.tasks import (
-    LearntLesson,
-    Lesson,
-    Reflection,
-    ReflectionState,
-    Task,
-    kind_tag,
-    outcome_tag,
-)
-from hindsight_bus.domain.trajectory import Trajectory, trim
+from hindsight_bus.domain.tasks import LearntLesson, Reflection, ReflectionState, Task
+from hindsight_bus.domain.trajectory import Case, trim
 from hindsight_bus.ports import DueItem, Lane, Ref, Reflector, Stored, TakenItem
 
 log = structlog.get_logger(__name__)
 
 MAX_ATTEMPTS = 5
-_VALUE_CHARS = 256
 _ENDED = frozenset({ReflectionState.SUCCEEDED, ReflectionState.FAILED})
 
 
@@ -53,16 +40,17 @@ class Reflections:
         self,
         reader: RecordReader,
         committer: Committer,
-        writer: Writer,
+        lessons: Lessons,
         reflector: Reflector,
         skills: Skills,
     ) -> None:
         self._reader = reader
         self._records = TaskRecords(reader)
         self._committer = committer
-        self._writer = writer
+        self._lessons = lessons
         self._reflector = reflector
         self._skills = skills
+        self._contrasts = Contrasts(reader)
 
     # -- asking
 
@@ -144,42 +132,43 @@ class Reflections:
             await self._try(item, task.record, await self._put(known, running))
 
     async def _try(self, item: TakenItem, task: Task, running: Stored[Reflection]) -> None:
+        """Reflect, write that down, then write the lessons: whoever goes on from there asks nobody again."""
         try:
-            done = await self._reflection(task, running.record)
+            if not running.record.is_made:
+                running = await self._put(running, await self._made(task, running.record))
+            lessons = await self._lessons.learn(task, running.record)
         except (Refused, InvalidRequest) as error:  # the same would be refused again
             await self._give_up(item, running, error.message)
         else:
+            done = replace(running.record, state=ReflectionState.SUCCEEDED, lessons=lessons)
             await self._put(running, done, item)
 
     async def _give_up(self, item: TakenItem, known: Stored[Reflection], problem: str) -> None:
         log.warning("reflection.failed", task=known.record.task_id, problem=problem)
         await self._put(known, replace(known.record, state=ReflectionState.FAILED, problem=problem), item)
 
-    async def trajectory(self, task: Task) -> Trajectory:
-        """Return what a reflector sees of a task. Cost: O(its steps)."""
-        steps = tuple(await self._records.steps(task))
-        return Trajectory(task.goal, task.kind, task.outcome, steps, task.score, gaps(task.recorded))
-
-    async def _reflection(self, task: Task, running: Reflection) -> Reflection:
-        trajectory = await self.trajectory(task)
+    async def _made(self, task: Task, running: Reflection) -> Reflection:
+        """Return the reflection with all that it says; its lessons are not written yet."""
+        trajectory = await self._records.trajectory(task)
+        skills = await self._skills.learn(task, trajectory)
         trimmed = await asyncio.to_thread(trim, trajectory)
-        insights = await self._reflector.reflect(trajectory)
+        contrast = await self._contrasts.of(task) if self._reflector.contrasts else None
+        insights = await self._reflector.reflect(Case(trajectory, trimmed.steps, task.lessons, contrast))
         return replace(
             running,
-            state=ReflectionState.SUCCEEDED,
+            reflector=insights.reflector,
             items=insights.items,
-            lessons=tuple([await self._learn(task, running, lesson) for lesson in insights.lessons]),
+            lessons=tuple(LearntLesson("", 0, lesson) for lesson in insights.lessons),
             tokens_before=trimmed.tokens_before,
             tokens_after=trimmed.tokens_after,
-            skills=await self._skills.learn(task, trajectory),
+            model=insights.model,
+            usage=running.usage + insights.usage,
+            dropped=insights.dropped,
+            contrast=insights.contrast,
+            remarks=insights.remarks,
+            skills=skills,
+            is_made=True,
         )
-
-    async def _learn(self, task: Task, running: Reflection, lesson: Lesson) -> LearntLesson:
-        """Write a lesson, or join it to the one that says the same already."""
-        caller = Caller(tenant=task.namespace.tenant, agent=task.agent)
-        outcome = await self._writer.write(caller, _draft(task, running, lesson))
-        memory_id = outcome.memory.head.memory_id if outcome.memory is not None else ""
-        return LearntLesson(memory_id, outcome.decision, lesson)
 
     async def _put(
         self, before: Stored[Reflection], after: Reflection, item: TakenItem | None = None
@@ -196,25 +185,3 @@ class Reflections:
         return replace(
             before, record=after, revision=committed.position.revision, update_time_ms=committed.time_ms
         )
-
-
-def _draft(task: Task, running: Reflection, lesson: Lesson) -> WriteDraft:
-    """Return the write of a lesson. Lessons of one task kind that say the same share subject and value: one memory."""
-    language = detect(task.goal)
-    text, statement = text_of(lesson, language), digest(lesson.statement, size=8)
-    tags = [outcome_tag(task.outcome), f"reflector:{running.reflector}"[:64]]
-    return WriteDraft(
-        namespace=task.lessons,
-        type=MemoryType.LESSON,
-        text=text,
-        subject=f"lesson.{task.kind or 'task'}.{statement}",
-        value=lesson.statement if len(lesson.statement) <= _VALUE_CHARS else statement,
-        tags=tuple([*tags, kind_tag(task.kind)] if task.kind else tags),
-        language="zh" if language == "zh" else "en",
-        confidence=lesson.confidence,
-        event_time_ms=task.finish_time_ms,
-        request_id=f"reflection:{task.id}:{running.reflector}:{running.version}:{statement}",
-        channel=Channel.REFLECTION,
-        source=task_name(task.namespace, task.id),
-        payload=digest(text, lesson.statement),
-    )

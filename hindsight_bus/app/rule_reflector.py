@@ -6,7 +6,7 @@ import asyncio
 
 from hindsight_bus.domain import reflector
 from hindsight_bus.domain.tasks import Insights
-from hindsight_bus.domain.trajectory import Trajectory
+from hindsight_bus.domain.trajectory import Case
 
 
 class RuleReflector:
@@ -14,7 +14,8 @@ class RuleReflector:
 
     name = reflector.NAME
     version = reflector.VERSION
+    contrasts = False
 
-    async def reflect(self, trajectory: Trajectory) -> Insights:
+    async def reflect(self, case: Case) -> Insights:
         """Return what the steps show by themselves."""
-        return await asyncio.to_thread(reflector.reflect, trajectory)
+        return await asyncio.to_thread(reflector.reflect, case.trajectory)

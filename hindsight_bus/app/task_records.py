@@ -7,7 +7,9 @@ from itertools import chain
 from hindsight_bus.app.records import RecordReader
 from hindsight_bus.domain.errors import NotFound
 from hindsight_bus.domain.names import ResourceName
+from hindsight_bus.domain.sequences import gaps
 from hindsight_bus.domain.tasks import Reflection, Step, Task, TaskSteps
+from hindsight_bus.domain.trajectory import Trajectory
 from hindsight_bus.ports import Stored
 
 _BATCHES = 64
@@ -42,3 +44,8 @@ class TaskRecords:
             batches += [batch.record for batch in stored if batch is not None]
         steps = chain.from_iterable(batch.steps for batch in batches)
         return sorted(steps, key=lambda step: step.sequence)
+
+    async def trajectory(self, task: Task) -> Trajectory:
+        """Return what a reflector sees of a task. Cost: O(its steps)."""
+        steps = tuple(await self.steps(task))
+        return Trajectory(task.goal, task.kind, task.outcome, steps, task.score, gaps(task.recorded))

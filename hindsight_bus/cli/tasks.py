@@ -90,8 +90,12 @@ def _reflection_lines(found: hbus.Reflection) -> list[str]:
 
     state = hbus.label(hbus.ReflectionState, found.state)
     problem = f": {found.problem}" if found.problem else ""
-    lines = [f"{state} by {found.reflector}/{found.reflector_version}{problem}"]
+    by = found.model or found.reflector
+    lines = [f"{state} by {by}/{found.reflector_version}{problem}"]
     lines.append(f"  {found.tokens_before} tokens, {found.tokens_after} after trimming")
+    if found.model_usage.calls:
+        lines.append(f"  {_usage(found.model_usage)}, {found.dropped} unsupported dropped")
+    lines += [f"  remark: {remark}" for remark in found.remarks]
     for insight in found.insights:
         lines.append(
             f"  {hbus.label(hbus.InsightKind, insight.kind):<11}  {insight.text}  {_cited(insight.steps)}"
@@ -101,6 +105,11 @@ def _reflection_lines(found: hbus.Reflection) -> list[str]:
         lines.append(f"  lesson{joined}  {lesson.confidence:.2f}  {lesson.lesson}  {_cited(lesson.steps)}")
         lines.append(f"         {lesson.memory}")
     return [output.printable(line) for line in lines]
+
+
+def _usage(usage: hbus.ModelUsage) -> str:
+    cost = f", cost {usage.cost:.4f}" if usage.cost else ""
+    return f"{usage.calls} model calls, {usage.input_tokens} + {usage.output_tokens} tokens{cost}"
 
 
 def _cited(steps: Iterable[int]) -> str:

@@ -62,6 +62,11 @@ class Phrases:
         """Return a lesson as one text."""
         return self.form.format(situation=situation, action=action, result=result, lesson=lesson)
 
+    def advice_in(self, whole: str) -> str:
+        """Return what a lesson says to do, from its text as one; all of it where it has another form."""
+        label = self.form.partition("{result}")[2].partition("{lesson}")[0]
+        return whole.rpartition(label)[2]
+
     def _fields(self, finding: Finding) -> dict[str, object]:
         what = excerpt(finding.what, _NAME_CHARS) or self.nameless
         return {

@@ -64,6 +64,11 @@ def _confidence(trajectory: Trajectory, finding: Finding) -> float:
     return min([Channel.REFLECTION.default_confidence, *evidence])
 
 
+def advice_in(text: str, language: str) -> str:
+    """Return what a lesson's text says to do."""
+    return phrases_in(language).advice_in(text)
+
+
 def text_of(lesson: Lesson, language: str) -> str:
     """Return a lesson as one text: what is remembered, and found again by its situation."""
     return phrases_in(language).whole(lesson.situation, lesson.action, lesson.result, lesson.lesson)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
+from hindsight_bus.domain.expense import ModelUsage
 from hindsight_bus.domain.memory import Channel
 from hindsight_bus.domain.names import Namespace
 
@@ -55,6 +56,7 @@ class ItemKind(IntEnum):
     EFFECTIVE = 1
     INEFFECTIVE = 2
     NEXT_TIME = 3
+    DIFFERENCE = 4
 
 
 _CHANNEL_OF_KIND = {
@@ -173,6 +175,11 @@ def kind_tag(kind: str) -> str:
     return f"kind:{kind}"[:64]
 
 
+def tool_tag(tool: str) -> str:
+    """Return the tag of lessons about a tool; cut to what a tag may hold."""
+    return f"tool:{tool}"[:64]
+
+
 @dataclass(frozen=True, slots=True)
 class TaskSteps:
     """Steps recorded by one call; immutable. Key: (task_id, number)."""
@@ -192,6 +199,8 @@ class Item:
     kind: ItemKind
     text: str
     steps: tuple[int, ...]
+    contrast_steps: tuple[int, ...] = ()
+    """DIFFERENCE: the steps of the other task that show it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +216,10 @@ class Lesson:
     """What it says in normal form: lessons of one task kind with equal statements are one."""
     confidence: float
     """At most that of the weakest step it rests on."""
+    reflector: str = "rules"
+    """What made it."""
+    tools: tuple[str, ...] = ()
+    """Tools of the steps that it cites: a model's lessons are one only if they are about the same tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +228,17 @@ class Insights:
 
     items: tuple[Item, ...]
     lessons: tuple[Lesson, ...]
+    reflector: str = "rules"
+    """What made it in the end: ``rules`` or ``model``."""
+    model: str = ""
+    """``<provider>/<model>`` that answered."""
+    usage: ModelUsage = field(default_factory=ModelUsage)
+    dropped: int = 0
+    """Items, lessons and citations of a model that no step supports; they are left out."""
+    contrast: str = ""
+    """Id of the task that ended otherwise and was compared with."""
+    remarks: tuple[str, ...] = ()
+    """What did not go as it should, for people: why rules took a model's place, for example."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,9 +261,9 @@ class Reflection:
     last_sequence: int
     """Highest sequence number of the steps that it rests on."""
     reflector: str = ""
-    """What reflected: ``rules``, or the name of a model."""
+    """What reflected: ``rules`` or ``model``."""
     version: int = 0
-    """Version of the reflector."""
+    """Version of the reflector: where a model reflects, of the prompt."""
     attempts: int = 0
     items: tuple[Item, ...] = ()
     lessons: tuple[LearntLesson, ...] = ()
@@ -251,3 +275,15 @@ class Reflection:
     """Why it FAILED."""
     skills: tuple[str, ...] = ()
     """Names of the skills that were learnt from the task, or tried in it."""
+    model: str = ""
+    """``<provider>/<model>`` that answered; empty where none did."""
+    usage: ModelUsage = field(default_factory=ModelUsage)
+    """What asking models took, over all attempts."""
+    dropped: int = 0
+    """What a model said that no step supports: items, lessons, citations."""
+    contrast: str = ""
+    """Id of the task that ended otherwise and was compared with."""
+    remarks: tuple[str, ...] = ()
+    """What did not go as it should."""
+    is_made: bool = False
+    """Items and lessons are there; the lessons are being written."""

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from hindsight_bus.domain.names import Namespace
 from hindsight_bus.domain.tasks import Ranges, Step, StepKind, TaskOutcome
 from hindsight_bus.domain.tokens import estimated_tokens
 
@@ -45,6 +46,27 @@ class Trimmed:
 
 
 @dataclass(frozen=True, slots=True)
+class Contrast:
+    """A task of the same kind that ended the other way, as a model gets to see it."""
+
+    task_id: str
+    trajectory: Trajectory
+    shown: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A task to reflect on."""
+
+    trajectory: Trajectory
+    shown: tuple[Step, ...]
+    """What trimming left of its steps: all that a model gets to see."""
+    lessons: Namespace
+    """Where its lessons go, and whose tokens a model spends."""
+    contrast: Contrast | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class _Limits:
     """Characters kept of each text."""
 
@@ -64,15 +86,15 @@ _TIGHTER = (
 )
 
 
-def trim(trajectory: Trajectory) -> Trimmed:
-    """Return what decides; above 4,000 tokens at most 40 % of them are left, and 32,000. O(size).
+def trim(trajectory: Trajectory, most_tokens: int = MAX_KEPT_TOKENS) -> Trimmed:
+    """Return what decides; above 4,000 tokens at most 40 % of them are left, and ``most_tokens``. O(size).
 
     Tokens are those of ``told``, goal included. The goal and the outcome are always kept, so of a goal that fills the
     budget by itself nothing can be saved.
     """
     goal = estimated_tokens(trajectory.goal)
     before = goal + sum(estimated_tokens(told(step)) for step in trajectory.steps)
-    budget = min(int(before * KEPT_SHARE), MAX_KEPT_TOKENS) if before > LONG_TOKENS else before
+    budget = min(int(before * KEPT_SHARE), most_tokens) if before > LONG_TOKENS else before
     kept: list[Step] = []
     sizes: list[int] = []
     for limits in _TIGHTER:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hindsight_bus.app.caller import Caller
+from hindsight_bus.app.lessons import Lessons
 from hindsight_bus.app.promotion import Promoter
 from hindsight_bus.app.reflections import Reflections
 from hindsight_bus.app.rule_reflector import RuleReflector
@@ -30,8 +31,9 @@ class TaskNode(Node):
         super().__init__(**options)
         self.skill_search = SkillSearch(self.records, self.searcher)
         self.skills = Skills(self.records, self.committer, self.writer, self.changer, self.skill_search)
+        lessons = Lessons(self.writer, self.views, self.embedder)
         self.reflections = Reflections(
-            self.records, self.committer, self.writer, reflector or RuleReflector(), self.skills
+            self.records, self.committer, lessons, reflector or RuleReflector(), self.skills
         )
         self.tasks = Tasks(
             self.records, self.committer, self.searcher, self.reflections, self.skill_search, self.ids

@@ -16,7 +16,7 @@ from hindsight_bus.domain.events import EventKind
 from hindsight_bus.domain.memory import Channel, Decision, MemoryType
 from hindsight_bus.domain.names import Namespace
 from hindsight_bus.domain.tasks import Insights, ItemKind, Reflection, ReflectionState, TaskOutcome
-from hindsight_bus.domain.trajectory import Trajectory
+from hindsight_bus.domain.trajectory import Case
 from hindsight_bus.ports import Commit, Committed, DueItem
 from tests.unit.task_rig import EXPIRED, GOAL, LESSONS, MENDED, TaskNode, call, name_of
 
@@ -29,12 +29,12 @@ class Failing(RuleReflector):
         self.version = version
         self.calls = 0
 
-    async def reflect(self, trajectory: Trajectory) -> Insights:
+    async def reflect(self, case: Case) -> Insights:
         self.calls += 1
         if self.left:
             self.left -= 1
             raise StoreUnavailable
-        return await super().reflect(trajectory)
+        return await super().reflect(case)
 
 
 class DyingLog(FakeLog):

@@ -10,6 +10,7 @@ import pytest
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.skill_search import FoundSkill, SkillQuery
 from hindsight_bus.app.skills import OutcomeReport
+from hindsight_bus.app.task_records import TaskRecords
 from hindsight_bus.domain.errors import InvalidField, NotFound, RequestIdReused, WrongState
 from hindsight_bus.domain.failures import ErrorClass
 from hindsight_bus.domain.memory import Channel, Memory, MemoryState
@@ -97,7 +98,7 @@ async def test_a_task_counts_once_however_often_it_is_reflected_on() -> None:
     node = TaskNode()
     task = await done(node, 1001)
     [skill] = await found(node)
-    await node.skills.learn(task.record, await node.reflections.trajectory(task.record))
+    await node.skills.learn(task.record, await TaskRecords(node.records).trajectory(task.record))
     after = await report(node, skill, is_success=True, task=name_of(task), request_id="r1", payload="p")
     assert after.skill.record.successes == 1
 

@@ -26,7 +26,7 @@ from hbus.v1.memory_pb2 import Attachment, Cardinality, Channel, Memory, MemoryS
 from hbus.v1.memory_service_pb2 import Decision, SearchHit, WriteMemoryRequest, WriteMemoryResponse
 from hbus.v1.namespace_pb2 import ConflictPolicy, RankingWeights
 from hbus.v1.skill_pb2 import ParameterOrigin, Skill, SkillState
-from hbus.v1.task_pb2 import InsightKind, Reflection, ReflectionState, Step, Task, TaskOutcome
+from hbus.v1.task_pb2 import InsightKind, ModelUsage, Reflection, ReflectionState, Step, Task, TaskOutcome
 from hbus.values import label
 
 __all__ = [
@@ -51,6 +51,7 @@ __all__ = [
     "Memory",
     "MemoryState",
     "MemoryType",
+    "ModelUsage",
     "Outcome",
     "ParameterOrigin",
     "Published",

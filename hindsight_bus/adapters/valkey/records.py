@@ -15,6 +15,7 @@ import msgpack
 from hindsight_bus.adapters.valkey.layout import Layout, Part, enum, mapping, optional, shared
 from hindsight_bus.domain.errors import SchemaTooNew
 from hindsight_bus.domain.events import Entry, Event, EventKind
+from hindsight_bus.domain.expense import ModelUsage
 from hindsight_bus.domain.failures import ErrorClass
 from hindsight_bus.domain.memory import (
     Attachment,
@@ -88,7 +89,7 @@ _STEP = Layout(
     rating=enum(Rating),
     channel=enum(Channel),
 )
-_LESSON = Layout(Lesson, "situation action result lesson steps statement confidence")
+_LESSON = Layout(Lesson, "situation action result lesson steps statement confidence reflector tools")
 
 LAYOUTS: dict[type[Any], Layout[Any]] = {
     Head: Layout(
@@ -157,10 +158,11 @@ LAYOUTS: dict[type[Any], Layout[Any]] = {
     Reflection: Layout(
         Reflection,
         "namespace task_id state last_sequence reflector version attempts items lessons tokens_before tokens_after"
-        " problem skills",
+        " problem skills model usage dropped contrast remarks is_made",
         namespace=_NAMESPACE,
         state=enum(ReflectionState),
-        items=Layout(Item, "kind text steps", kind=enum(ItemKind)).many,
+        items=Layout(Item, "kind text steps contrast_steps", kind=enum(ItemKind)).many,
+        usage=Layout(ModelUsage, "calls input_tokens output_tokens cost").one,
         lessons=Layout(LearntLesson, "memory_id decision lesson", lesson=_LESSON.one).many,
     ),
     Skill: Layout(

@@ -10,6 +10,7 @@ from hbus.v1 import reflection_service_pb2 as service_pb
 from hbus.v1 import task_pb2 as pb
 from hindsight_bus.app.tasks import Ending, TaskDraft
 from hindsight_bus.domain.errors import InvalidField
+from hindsight_bus.domain.expense import ModelUsage
 from hindsight_bus.domain.memory import Decision
 from hindsight_bus.domain.names import Namespace, memory_name, task_name
 from hindsight_bus.domain.sequences import count, gaps
@@ -203,17 +204,34 @@ def encode_reflection(stored: Stored[Reflection]) -> pb.Reflection:
         create_time=timestamp(stored.create_time_ms),
         update_time=timestamp(stored.update_time_ms),
         skills=reflection.skills,
+        model=reflection.model,
+        model_usage=encode_usage(reflection.usage),
+        dropped=reflection.dropped,
+        contrast=task_name(reflection.namespace, reflection.contrast) if reflection.contrast else "",
+        remarks=reflection.remarks,
+    )
+
+
+def encode_usage(usage: ModelUsage) -> pb.ModelUsage:
+    """Return what asking models took for the wire."""
+    return pb.ModelUsage(
+        calls=usage.calls,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cost=usage.cost,
     )
 
 
 def _encode_item(item: Item) -> pb.Insight:
-    return pb.Insight(kind=fields.number(item.kind), text=item.text, steps=item.steps)
+    return pb.Insight(
+        kind=fields.number(item.kind), text=item.text, steps=item.steps, contrast_steps=item.contrast_steps
+    )
 
 
 def _encode_lesson(learnt: LearntLesson, namespace: Namespace) -> pb.Lesson:
     lesson = learnt.lesson
     return pb.Lesson(
-        memory=memory_name(namespace, learnt.memory_id),
+        memory=memory_name(namespace, learnt.memory_id) if learnt.memory_id else "",
         joined=learnt.decision != Decision.STORED,
         situation=lesson.situation,
         action=lesson.action,

@@ -40,6 +40,7 @@ class InsightKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     INSIGHT_KIND_EFFECTIVE: _ClassVar[InsightKind]
     INSIGHT_KIND_INEFFECTIVE: _ClassVar[InsightKind]
     INSIGHT_KIND_NEXT_TIME: _ClassVar[InsightKind]
+    INSIGHT_KIND_DIFFERENCE: _ClassVar[InsightKind]
 TASK_OUTCOME_UNSPECIFIED: TaskOutcome
 TASK_OUTCOME_SUCCESS: TaskOutcome
 TASK_OUTCOME_FAILURE: TaskOutcome
@@ -57,6 +58,7 @@ INSIGHT_KIND_UNSPECIFIED: InsightKind
 INSIGHT_KIND_EFFECTIVE: InsightKind
 INSIGHT_KIND_INEFFECTIVE: InsightKind
 INSIGHT_KIND_NEXT_TIME: InsightKind
+INSIGHT_KIND_DIFFERENCE: InsightKind
 
 class ToolCall(_message.Message):
     __slots__ = ("tool", "arguments", "result", "error", "duration")
@@ -141,14 +143,16 @@ class Task(_message.Message):
     def __init__(self, name: _Optional[str] = ..., goal: _Optional[str] = ..., kind: _Optional[str] = ..., user: _Optional[str] = ..., agent: _Optional[str] = ..., outcome: _Optional[_Union[TaskOutcome, str]] = ..., score: _Optional[float] = ..., judge: _Optional[str] = ..., steps: _Optional[int] = ..., last_sequence: _Optional[int] = ..., missing: _Optional[_Iterable[_Union[SequenceRange, _Mapping]]] = ..., working_namespace: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., finish_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class Insight(_message.Message):
-    __slots__ = ("kind", "text", "steps")
+    __slots__ = ("kind", "text", "steps", "contrast_steps")
     KIND_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
+    CONTRAST_STEPS_FIELD_NUMBER: _ClassVar[int]
     kind: InsightKind
     text: str
     steps: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, kind: _Optional[_Union[InsightKind, str]] = ..., text: _Optional[str] = ..., steps: _Optional[_Iterable[int]] = ...) -> None: ...
+    contrast_steps: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, kind: _Optional[_Union[InsightKind, str]] = ..., text: _Optional[str] = ..., steps: _Optional[_Iterable[int]] = ..., contrast_steps: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Lesson(_message.Message):
     __slots__ = ("memory", "joined", "situation", "action", "result", "lesson", "steps", "confidence")
@@ -170,8 +174,20 @@ class Lesson(_message.Message):
     confidence: float
     def __init__(self, memory: _Optional[str] = ..., joined: _Optional[bool] = ..., situation: _Optional[str] = ..., action: _Optional[str] = ..., result: _Optional[str] = ..., lesson: _Optional[str] = ..., steps: _Optional[_Iterable[int]] = ..., confidence: _Optional[float] = ...) -> None: ...
 
+class ModelUsage(_message.Message):
+    __slots__ = ("calls", "input_tokens", "output_tokens", "cost")
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    INPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost: float
+    def __init__(self, calls: _Optional[int] = ..., input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., cost: _Optional[float] = ...) -> None: ...
+
 class Reflection(_message.Message):
-    __slots__ = ("task", "state", "reflector", "reflector_version", "last_sequence", "attempts", "insights", "lessons", "tokens_before", "tokens_after", "problem", "create_time", "update_time", "skills")
+    __slots__ = ("task", "state", "reflector", "reflector_version", "last_sequence", "attempts", "insights", "lessons", "tokens_before", "tokens_after", "problem", "create_time", "update_time", "skills", "model", "model_usage", "dropped", "contrast", "remarks")
     TASK_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     REFLECTOR_FIELD_NUMBER: _ClassVar[int]
@@ -186,6 +202,11 @@ class Reflection(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
     UPDATE_TIME_FIELD_NUMBER: _ClassVar[int]
     SKILLS_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    MODEL_USAGE_FIELD_NUMBER: _ClassVar[int]
+    DROPPED_FIELD_NUMBER: _ClassVar[int]
+    CONTRAST_FIELD_NUMBER: _ClassVar[int]
+    REMARKS_FIELD_NUMBER: _ClassVar[int]
     task: str
     state: ReflectionState
     reflector: str
@@ -200,4 +221,9 @@ class Reflection(_message.Message):
     create_time: _timestamp_pb2.Timestamp
     update_time: _timestamp_pb2.Timestamp
     skills: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, task: _Optional[str] = ..., state: _Optional[_Union[ReflectionState, str]] = ..., reflector: _Optional[str] = ..., reflector_version: _Optional[int] = ..., last_sequence: _Optional[int] = ..., attempts: _Optional[int] = ..., insights: _Optional[_Iterable[_Union[Insight, _Mapping]]] = ..., lessons: _Optional[_Iterable[_Union[Lesson, _Mapping]]] = ..., tokens_before: _Optional[int] = ..., tokens_after: _Optional[int] = ..., problem: _Optional[str] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., skills: _Optional[_Iterable[str]] = ...) -> None: ...
+    model: str
+    model_usage: ModelUsage
+    dropped: int
+    contrast: str
+    remarks: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, task: _Optional[str] = ..., state: _Optional[_Union[ReflectionState, str]] = ..., reflector: _Optional[str] = ..., reflector_version: _Optional[int] = ..., last_sequence: _Optional[int] = ..., attempts: _Optional[int] = ..., insights: _Optional[_Iterable[_Union[Insight, _Mapping]]] = ..., lessons: _Optional[_Iterable[_Union[Lesson, _Mapping]]] = ..., tokens_before: _Optional[int] = ..., tokens_after: _Optional[int] = ..., problem: _Optional[str] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., skills: _Optional[_Iterable[str]] = ..., model: _Optional[str] = ..., model_usage: _Optional[_Union[ModelUsage, _Mapping]] = ..., dropped: _Optional[int] = ..., contrast: _Optional[str] = ..., remarks: _Optional[_Iterable[str]] = ...) -> None: ...
