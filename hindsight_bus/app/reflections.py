@@ -178,7 +178,11 @@ class Reflections:
         ref = Ref(Reflection, (after.task_id,))
         plan.expect(ref, before.revision)
         plan.put(ref, after)
-        plan.tell_task(after.task_id, f"reflection {after.state.name.lower()}")
+        is_running = after.state is ReflectionState.RUNNING
+        plan.tell_task(
+            after.task_id,
+            f"reflection {'made' if is_running and after.is_made else after.state.name.lower()}",
+        )
         if item is not None:
             plan.finish(item)
         committed = await self._committer.commit(plan)
