@@ -215,6 +215,8 @@ class Committed:
 
     position: Position
     time_ms: int
+    previous_stamp: int
+    """Stamp of the entry before it; 0 where it is the first."""
 
 
 class CommitRefused(Exception):

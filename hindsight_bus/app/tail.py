@@ -173,7 +173,7 @@ class PartitionTail:
         self._news = asyncio.Event()
         self._wanted = 0
         self._committing = 0
-        self._early: dict[int, LogCommit] = {}
+        self._early: dict[int, tuple[LogCommit, int]] = {}
         self._lock = asyncio.Lock()
         self._listeners: list[Callable[[Sequence[LogCommit]], None]] = []
 
@@ -213,12 +213,20 @@ class PartitionTail:
         finally:
             self._committing -= 1
 
-    def offer(self, commit: LogCommit) -> None:
-        """Take a commit of this node once it is the very next one, or read it from the log like others' commits."""
-        if not self.is_following or commit.revision <= self.position.revision:
+    def offer(self, commit: LogCommit, previous_stamp: int) -> None:
+        """Take a commit of this node once it is the very next one, or read it from the log like others' commits.
+
+        ``previous_stamp`` is that of the entry before it: after a failover with loss, the log goes on from elsewhere.
+        """
+        if not self.is_following:
+            return
+        if commit.revision <= self.position.revision:
+            known = self._ring.get(commit.revision, commit)
+            if known.entry.stamp != commit.entry.stamp:
+                self.wake()
             return
         if not any(True for _ in _missing_refs(commit, self._vector_wish)):
-            self._early[commit.revision] = commit
+            self._early[commit.revision] = commit, previous_stamp
             self._take_early()
         if commit.revision > self.position.revision:
             self.wake(commit.revision)
@@ -227,8 +235,14 @@ class PartitionTail:
         if self._lock.locked():
             return  # whoever reads the log takes them afterwards
         run: list[LogCommit] = []
-        while commit := self._early.pop(self.position.revision + len(run) + 1, None):
+        last = self.position
+        while found := self._early.pop(last.revision + 1, None):
+            commit, previous_stamp = found
+            if previous_stamp != last.stamp:
+                self.wake()
+                break
             run.append(commit)
+            last = commit.position
         if run:
             self._append(run)
 
@@ -237,19 +251,26 @@ class PartitionTail:
 
         One that has been trimmed since cannot be told and passes.
         """
-        if not position.revision:
+        if await self._knows(position):
             return
+        if self.is_following:  # what this tail has followed may be the log that was lost
+            await self.catch_up()
+            if await self._knows(position):
+                return
+        raise LogDiverged(self.partition, self.position.revision)
+
+    async def _knows(self, position: Position) -> bool:
+        if not position.revision:
+            return True
         if position.revision == self.position.revision:
-            stamp = self.position.stamp
-        elif position.revision in self._ring:
-            stamp = self._ring[position.revision].entry.stamp
-        else:
-            entries = await self._store.entries(self.partition, position.revision - 1, 1)
-            stamp = (
-                entries[0].stamp if entries and entries[0].revision == position.revision else position.stamp
-            )
-        if stamp != position.stamp:
-            raise LogDiverged(self.partition, self.position.revision)
+            return position.stamp == self.position.stamp
+        if position.revision in self._ring:
+            return position.stamp == self._ring[position.revision].entry.stamp
+        if self.is_following and position.revision > self.position.revision:
+            return False
+        entries = await self._store.entries(self.partition, position.revision - 1, 1)
+        is_there = bool(entries) and entries[0].revision == position.revision
+        return not is_there or entries[0].stamp == position.stamp
 
     def wake(self, revision: int = sys.maxsize) -> None:
         """Tell that there are commits up to ``revision``, or that there may be some."""
@@ -293,7 +314,7 @@ class PartitionTail:
             except (LogDiverged, RevisionCompacted) as error:
                 log.error("tail.log_diverged", partition=self.partition, problem=error.message)
                 await self._start_over()
-        self._early = {r: commit for r, commit in self._early.items() if r > self.position.revision}
+        self._early = {r: early for r, early in self._early.items() if r > self.position.revision}
         self._take_early()
 
     async def _start_over(self) -> None:

@@ -239,13 +239,13 @@ class Views:
 
     async def _reach(self, view: LoadedView, wanted: Position) -> None:
         tail = self._tails[view.partition]
-        if tail.position.revision < wanted.revision:
-            newest = (await self._reader.store.ends(view.partition)).newest
+        while tail.position.revision < wanted.revision:
+            newest, epoch = (await self._reader.store.ends(view.partition)).newest, tail.epoch
             if newest.revision < wanted.revision:
                 raise LogDiverged(view.partition, newest.revision)
             tail.wake()
-        while tail.position.revision < wanted.revision:
-            await self._changed.after(self._changed.count)
+            while tail.position.revision < wanted.revision and tail.epoch == epoch:
+                await self._changed.after(self._changed.count)
         await tail.confirm(wanted)
 
     async def _vectors_up_to(self, view: LoadedView, revision: int) -> None:
@@ -269,7 +269,7 @@ class Views:
             self._profiles[namespace.id] = (stored.record.profile,)
             start, epoch = await tail.follow(), tail.epoch
             loaded = LoadedView(stored.record, partition, self._new_view())
-            async for rows in self._rows(namespace, stored.record.profile):
+            async for rows in self._rows(namespace, stored.record.profile, start.revision):
                 await self._on_thread(loaded.view.upsert, rows)
             try:
                 await self._join_tail(loaded, start)
@@ -279,9 +279,10 @@ class Views:
                 self._weigh(loaded)
                 return loaded
 
-    async def _rows(self, namespace: Namespace, profile: str) -> AsyncIterator[list[Row]]:
+    async def _rows(self, namespace: Namespace, profile: str, upto: int) -> AsyncIterator[list[Row]]:
+        """Yield the rows of every memory made up to a revision. Newer ones come by the tail: writers never end."""
         partition, after = self._reader.partition(namespace), 0
-        while page := await self._reader.store.memory_ids(namespace, after, _LOAD_PAGE):
+        while after < upto and (page := await self._reader.store.memory_ids(namespace, after, _LOAD_PAGE)):
             after = page[-1][1]
             ids = [memory_id for memory_id, _ in page]
             memories, usages = await asyncio.gather(

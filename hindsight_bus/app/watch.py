@@ -199,16 +199,20 @@ class _Subscription:
     # -- the snapshot
 
     async def snapshot(self) -> AsyncIterator[SnapshotPart]:
-        """Yield every live memory that matches now."""
+        """Yield every live memory that matches now. One made after the start comes as an event: writers never end."""
         for partition in self._partitions:
+            upto = self._cursors[partition].revision
             for namespace, profile in await self._namespaces(partition):
                 after = 0
-                while ids := await self._reader.store.memory_ids(namespace, after, _SNAPSHOT_PAGE):
+                while after < upto and (ids := await self._ids_after(namespace, after)):
                     after = ids[-1][1]
                     memories = await self._reader.memories(partition, [i for i, _ in ids], profile)
                     part = [m.memory for m in memories if m is not None and self._in_snapshot(m)]
                     if part:
                         yield SnapshotPart(part)
+
+    async def _ids_after(self, namespace: Namespace, after: int) -> list[tuple[str, int]]:
+        return await self._reader.store.memory_ids(namespace, after, _SNAPSHOT_PAGE)
 
     async def _namespaces(self, partition: int) -> list[tuple[Namespace, str]]:
         ids = await self._reader.store.namespaces(partition)

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Itera
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -22,6 +23,7 @@ from tests.faults.processes import ControlServer, ServerProcess, ValkeyProcess
 
 Serve = Callable[..., Awaitable[ServerProcess]]
 
+_QUICK: dict[str, Any] = {"embedder": "use"}
 _FAILED = pytest.StashKey[bool]()
 
 
@@ -97,8 +99,8 @@ async def serve(place: Path) -> AsyncIterator[Serve]:
     """Return a function that starts a server: ``await serve("name", valkey_url=..., ring_kib=64)``."""
     async with AsyncExitStack() as stack:
 
-        async def start(name: str = "server", **settings: object) -> ServerProcess:
-            server = ServerProcess(place, name, **({"embedder": "use"} | settings))
+        async def start(name: str = "server", **given: Any) -> ServerProcess:
+            server = ServerProcess(place, name, **({"embedder": "use"} | given))
             stack.push_async_callback(server.close)
             await server.start()
             return server

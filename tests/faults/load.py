@@ -17,6 +17,7 @@ from hbus.fields import WriteFields
 from hbus.v1.event_pb2 import Event
 from hbus.v1.memory_pb2 import Memory
 from hbus.values import StateName
+from tests.faults import checkers
 from tests.faults.history import History
 from tests.faults.processes import until
 
@@ -67,11 +68,13 @@ class Writers:
     """Writers that write one episode after the other, each until it is acknowledged, until the block ends.
 
     Writer ``w<n>`` writes to ``namespaces[n mod len]`` the texts ``w<n>-0``, ``w<n>-1``, ...; the text is the
-    request_id and the key in the history.
+    request_id and the key in the history. ``targets`` are one server or several, which they share.
     """
 
-    def __init__(self, target: str, history: History, namespaces: Sequence[str], count: int = 8) -> None:
-        self._target = target
+    def __init__(
+        self, targets: str | Sequence[str], history: History, namespaces: Sequence[str], count: int = 8
+    ) -> None:
+        self._targets = [targets] if isinstance(targets, str) else targets
         self._history = history
         self._namespaces = namespaces
         self._count = count
@@ -106,7 +109,7 @@ class Writers:
 
     async def _write_on(self, number: int) -> None:
         name, namespace = f"w{number}", self._namespaces[number % len(self._namespaces)]
-        async with client(self._target, name) as bus:
+        async with client(self._targets[number // 2 % len(self._targets)], name) as bus:
             for count in itertools.takewhile(lambda _: not self._stopping, itertools.count()):
                 text = f"{name}-{count}"
                 call = self._history.begin(name, "write", text, namespace=namespace)
@@ -139,3 +142,15 @@ async def replayed(target: str, namespace: str, within_s: float = 60.0) -> list[
                     break
                 events.append(event)
     return events
+
+
+async def check_writes(target: str, history: History, namespaces: Sequence[str]) -> None:
+    """Assert that each acknowledged write of ``Writers`` is listed and in the log, once, in the order of its writer."""
+    for namespace in namespaces:
+        wanted = [call.key for call in history.acknowledged() if call.arguments["namespace"] == namespace]
+        asked = [call.key for call in history if call.arguments["namespace"] == namespace]
+        log = [event.memory.text for event in await replayed(target, namespace)]
+        rows = [memory.text for memory in await listed(target, namespace)]
+        problems = checkers.lost(wanted, log) + checkers.repeated(log) + checkers.invented(asked, log)
+        problems += checkers.misdelivered(log, rows[:-1]) + checkers.reordered(map(place_of, log))
+        assert not problems, f"{namespace}: {problems[:10]}, see {history.path}"

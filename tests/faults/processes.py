@@ -6,9 +6,11 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -124,13 +126,23 @@ class ControlServer(ChildProcess):
 class ServerProcess(ChildProcess):
     """``hbus serve`` on a port of its own; it keeps port and data directory over restarts.
 
-    ``settings`` are those of ``hindsight_bus.settings`` by field name: ``valkey_url``, ``ring_kib``, ...
+    ``settings`` are those of ``hindsight_bus.settings`` by field name: ``valkey_url``, ``ring_kib``, ... ``wrapper`` is
+    a command that becomes the server, ``env`` what its environment has beside.
     """
 
-    def __init__(self, place: Path, name: str = "server", **settings: object) -> None:
+    def __init__(
+        self,
+        place: Path,
+        name: str = "server",
+        wrapper: Sequence[str] = (),
+        env: Mapping[str, str] = MappingProxyType({}),
+        **settings: object,
+    ) -> None:
         super().__init__(place / f"{name}.log")
         self.data_dir = place / f"{name}-data"
         self.target = ""
+        self._wrapper = wrapper
+        self._env = env
         self._settings = settings
 
     async def start(self) -> None:
@@ -175,10 +187,12 @@ class ServerProcess(ChildProcess):
 
     def _command(self) -> tuple[str, ...]:
         listen = self.target or "127.0.0.1:0"
-        return (sys.executable, "-c", _SERVE, "serve", "--listen", listen, "--data-dir", str(self.data_dir))
+        serve = (sys.executable, "-c", _SERVE, "serve", "--listen", listen, "--data-dir", str(self.data_dir))
+        return (*self._wrapper, *serve)
 
     def _environment(self) -> dict[str, str]:
-        return _with_path({f"HBUS_{name.upper()}": str(value) for name, value in self._settings.items()})
+        settings = {f"HBUS_{name.upper()}": str(value) for name, value in self._settings.items()}
+        return _with_path({**self._env, **settings})
 
     def _address(self, seen: int) -> str:
         for line in self.log.read_bytes()[seen:].splitlines():
@@ -188,12 +202,20 @@ class ServerProcess(ChildProcess):
 
 
 class ValkeyProcess(ChildProcess):
-    """A Valkey on a UNIX socket, append-only with an fsync before each reply; it keeps its data over restarts."""
+    """A Valkey on a UNIX socket, append-only with an fsync before each reply; it keeps its data over restarts.
 
-    def __init__(self, place: Path, name: str = "valkey") -> None:
+    ``options`` are those of ``valkey.conf`` with underscores. ``wrapper`` is a command that becomes Valkey.
+    """
+
+    def __init__(
+        self, place: Path, name: str = "valkey", wrapper: Sequence[str] = (), **options: str
+    ) -> None:
         super().__init__(place / f"{name}.log")
-        self._dir = place / name
+        self.data_dir = place / name
         self.socket = place / f"{name}.sock"
+        self.wrapper = wrapper
+        files = {"port": "0", "unixsocket": str(self.socket), "dir": str(self.data_dir)}
+        self._options = files | {"appendonly": "yes", "appendfsync": "always", "save": ""} | options
 
     @property
     def url(self) -> str:
@@ -202,28 +224,34 @@ class ValkeyProcess(ChildProcess):
 
     async def start(self) -> None:
         """Start, and return once it answers."""
-        self._dir.mkdir(exist_ok=True)
-        await self._spawn(
-            str(get_binary_path()),
-            *("--port", "0", "--unixsocket", str(self.socket), "--dir", str(self._dir)),
-            *("--appendonly", "yes", "--appendfsync", "always", "--save", ""),
-        )
+        self.data_dir.mkdir(exist_ok=True)
+        options = [part for name, value in self._options.items() for part in (f"--{name.replace('_', '-')}", value)]
+        await self._spawn(*self.wrapper, str(get_binary_path()), *options)
         await until(self._answers, START_S, f"Valkey answers, see {self.log}")
 
     async def restart(self) -> None:
         """Start again after ``kill`` or ``stop``, on the same data."""
         await self.start()
 
+    def client(self) -> Redis:
+        """Return a client of its own; a context manager."""
+        return Redis(unix_socket_path=str(self.socket))
+
     async def _answers(self) -> bool:
         if not self.is_running:
             raise DidNotStart(f"{self.log} ends with:\n{self._tail()}")
-        client = Redis(unix_socket_path=str(self.socket))
-        try:
-            return bool(await client.ping())
-        except (RedisError, OSError):
-            return False
-        finally:
-            await client.aclose()
+        async with self.client() as client:
+            try:
+                return bool(await client.ping())
+            except (RedisError, OSError):
+                return False
+
+
+def free_port() -> int:
+    """Return a TCP port of loopback that nobody uses."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def _with_path(given: dict[str, str]) -> dict[str, str]:

@@ -93,12 +93,12 @@ class _Link:
             asyncio.create_task(self._requests(from_client, to_upstream)),
             asyncio.create_task(self._replies(from_upstream, self._writers[0])),
         ]
-        done, pending = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-        for way in pending:
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        for way in ways:
             way.cancel()
-        await asyncio.wait(ways)
-        for way in done:
-            way.result()
+        for end in await asyncio.gather(*ways, return_exceptions=True):
+            if isinstance(end, Exception) and not isinstance(end, OSError):  # that either end went away is no news
+                raise end
 
     async def _dial(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         upstream = self._proxy.upstream

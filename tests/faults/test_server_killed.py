@@ -6,33 +6,19 @@ import os
 import random
 import signal
 import time
-from collections.abc import Sequence
 
 import pytest
 
-from tests.faults import checkers
 from tests.faults.conftest import Serve
 from tests.faults.forms import forms
 from tests.faults.history import History
-from tests.faults.load import Writers, listed, place_of, replayed, supply_vectors
+from tests.faults.load import Writers, check_writes, supply_vectors
 from tests.faults.processes import ServerProcess, ValkeyProcess, until
 
 pytestmark = [pytest.mark.faults, pytest.mark.e2e]
 
 NAMESPACES = [f"user:u{n}:events" for n in range(4)]
 RECOVERY_S = 5.0
-
-
-async def check(server: ServerProcess, history: History, namespaces: Sequence[str] = NAMESPACES) -> None:
-    """Every acknowledged write is listed and in the log, once, in the order of its writer."""
-    for namespace in namespaces:
-        wanted = [call.key for call in history.acknowledged() if call.arguments["namespace"] == namespace]
-        asked = [call.key for call in history if call.arguments["namespace"] == namespace]
-        log = [event.memory.text for event in await replayed(server.target, namespace)]
-        rows = [memory.text for memory in await listed(server.target, namespace)]
-        problems = checkers.lost(wanted, log) + checkers.repeated(log) + checkers.invented(asked, log)
-        problems += checkers.misdelivered(log, rows[:-1]) + checkers.reordered(map(place_of, log))
-        assert not problems, f"{namespace}: {problems[:10]}, see {history.path}"
 
 
 @forms("rounds", 5, 50)
@@ -48,7 +34,7 @@ async def test_a_killed_server_loses_and_doubles_nothing(
             await server.kill()
             await server.restart()
         await writers.more(50)
-    await check(server, history)
+    await check_writes(server.target, history, NAMESPACES)
 
 
 @forms("rounds", 5, 50)
@@ -63,7 +49,7 @@ async def test_a_killed_embedded_valkey_comes_back_unaided(
             await writers.more(chance.randrange(1, 150))
             os.kill(server.embedded_valkey(), signal.SIGKILL)
             await writers.more(20, within_s=RECOVERY_S)
-    await check(server, history)
+    await check_writes(server.target, history, NAMESPACES)
 
 
 @forms("rounds", 5, 50)
@@ -82,7 +68,7 @@ async def test_the_first_write_succeeds_soon_after_valkey_returns(
             returned = time.monotonic()
             await writers.more(1, within_s=RECOVERY_S)
             assert time.monotonic() - returned < RECOVERY_S
-    await check(server, history)
+    await check_writes(server.target, history, NAMESPACES)
 
 
 async def noticed(server: ServerProcess) -> None:

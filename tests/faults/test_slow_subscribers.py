@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import socket
 import urllib.request
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -19,7 +18,7 @@ from hbus.v1.bus_service_pb2 import SubscribeRequest
 from tests.faults.conftest import Serve
 from tests.faults.forms import forms
 from tests.faults.load import client, episode, supply_vectors
-from tests.faults.processes import ControlServer, ServerProcess, until
+from tests.faults.processes import ControlServer, ServerProcess, free_port, until
 
 pytestmark = [pytest.mark.faults, pytest.mark.e2e]
 
@@ -53,7 +52,7 @@ async def test_slow_and_short_lived_subscribers_leave_nothing_behind(
     cycles: int, serve: Serve, control: ControlServer
 ) -> None:
     """Memory grows no more than that of a bare gRPC server under the same load; sockets and calls are as before."""
-    metrics_port = _free_port()
+    metrics_port = free_port()
     server = await serve(metrics_port=metrics_port)
     await supply_vectors(server.target)
     for _ in range(3):  # until rings are full, and allocators have seen the load
@@ -152,9 +151,3 @@ async def _footprint(server: ServerProcess, metrics_port: int) -> Footprint:
     lines = (await asyncio.to_thread(page)).splitlines()
     calls = sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("hbus_calls_open{"))
     return Footprint(server.rss_bytes(), server.sockets(), int(calls))
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

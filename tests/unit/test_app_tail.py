@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 
 from hindsight_bus.adapters.memory.clock import FakeClock
 from hindsight_bus.adapters.memory.log import FakeLog
+from hindsight_bus.app.freshness import Freshness
 from hindsight_bus.app.tail import LogCommit
 from hindsight_bus.domain.errors import HbusError, SchemaTooNew, StoreUnavailable
 from hindsight_bus.domain.events import Entry
@@ -65,6 +66,45 @@ async def test_commits_are_told_of_once_and_in_order_however_they_are_acknowledg
         await asyncio.gather(*writes)
         await eventually(lambda: len(told) >= 40)
     assert told == list(range(2, 42))
+
+
+async def lose(node: Node) -> None:
+    """Have the store go on from a log that lacks what the node has last seen, as after a failover."""
+    restored = Node(store=FakeLog(node.clock.now_ms, partitions=1), clock=node.clock, ids=node.ids)
+    for n in range(3):
+        await node.note(f"lost {n}")
+    await restored.note("restored")
+    await eventually(lambda: node.tails[0].position.revision == 4)
+    node.store.__dict__.update(restored.store.__dict__)  # and it wakes nobody: its listeners are others
+
+
+@pytest.mark.parametrize("others", [0, 1, 2, 3])
+async def test_own_commits_on_another_log_are_noticed(others: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take the revisions of what was lost, or follow on those of other nodes: no gap goes unseen."""
+    monkeypatch.setattr("hindsight_bus.app.tail.POLL_SECONDS", 60.0)
+    node = Node(store=FakeLog(FakeClock().now_ms, partitions=1))
+    other = Node(store=node.store, clock=node.clock, ids=node.ids, analyzer=node.analyzer)
+    async with running(node):
+        await node.note("kept")
+        await node.tails[0].follow()
+        await lose(node)
+        for n in range(4):
+            await (other if n < others else node).note(f"new {n}")
+        await eventually(lambda: node.tails[0].epoch == 1)
+        await eventually(lambda: node.tails[0].position.revision == 5)
+
+
+async def test_a_fresh_token_is_good_before_the_loss_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever writes right after a failover finds the write by its token."""
+    monkeypatch.setattr("hindsight_bus.app.tail.POLL_SECONDS", 60.0)
+    node = Node(store=FakeLog(FakeClock().now_ms, partitions=1))
+    async with running(node):
+        await node.note("kept")
+        assert await node.search("kept")
+        await lose(node)
+        fresh = await node.note("fresh")
+        found = await node.search("fresh", freshness=Freshness(at_least=fresh.positions))
+        assert [memory.version.text for memory in found][:1] == ["fresh"]
 
 
 async def test_a_tail_that_dies_of_a_defect_is_told_of() -> None:

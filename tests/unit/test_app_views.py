@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -83,7 +84,7 @@ async def test_a_view_that_loads_while_others_write_misses_nothing() -> None:
     for n in range(20):
         await writer.note(f"note {n}")
     node = Node(store=store, clock=clock, ids=writer.ids, analyzer=writer.analyzer, ring_bytes=1)
-    read, late = store.read, iter(range(10))
+    read, late = store.read, iter(range(3))
 
     async def interrupted(partition: int, refs: Sequence[Ref]) -> list[Stored[Record] | None]:
         if not is_writing and (n := next(late, None)) is not None:
@@ -101,6 +102,25 @@ async def test_a_view_that_loads_while_others_write_misses_nothing() -> None:
         await node.catch_up()
         assert await node.views.ask(view, len) == len(await node.listed())
         assert await digest_of(node) == await rebuilt(node)
+
+
+async def test_a_view_loads_although_writers_never_pause() -> None:
+    """Each look at the store finds one more memory; the view is there all the same, and has them all."""
+    node = Node()
+    await node.note("first")
+    memory_ids, numbers = node.store.memory_ids, itertools.count()
+
+    async def busy(namespace: Namespace, after: int = 0, limit: int = 1000) -> list[tuple[str, int]]:
+        await node.note(f"note {next(numbers)}")
+        return await memory_ids(namespace, after, limit)
+
+    node.store.memory_ids = busy  # type: ignore[method-assign]
+    async with asyncio.timeout(10):
+        view = await node.views.open(FACTS)
+    node.store.memory_ids = memory_ids  # type: ignore[method-assign]
+    assert view is not None
+    assert await node.views.ask(view, len) == len(await node.listed()) > 1
+    assert await digest_of(node) == await rebuilt(node)
 
 
 async def test_another_nodes_commits_are_seen() -> None:

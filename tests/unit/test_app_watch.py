@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -244,6 +245,27 @@ async def test_a_snapshot_and_what_follows_give_the_whole_picture() -> None:
         live = {name: m.version.text for name, m in picture.items() if m.head.state.is_live}
         assert live == {m.name: m.version.text for m in await node.listed() if m.head.state.is_live}
         assert gone.name not in picture
+
+
+async def test_a_snapshot_ends_although_writers_never_pause() -> None:
+    """Each look at the store finds one more memory; those made after the start come as events instead."""
+    node = Node()
+    memory_ids, numbers = node.store.memory_ids, itertools.count()
+
+    async def busy(namespace: Namespace, after: int = 0, limit: int = 1000) -> list[tuple[str, int]]:
+        await node.note(f"note {next(numbers)}")
+        return await memory_ids(namespace, after, limit)
+
+    node.store.memory_ids = busy  # type: ignore[method-assign]
+    async with running(node):
+        await node.note("first")
+        async with aclosing(node.watch(start=Snapshot())) as stream:
+            messages = await read(stream, is_idle)
+            messages += await read(stream, is_idle)
+    node.store.memory_ids = memory_ids  # type: ignore[method-assign]
+    parts = [memory for message in messages if isinstance(message, SnapshotPart) for memory in message.memories]
+    texts = {memory.version.text for memory in parts} | {text for _, text in told(events_of(messages))}
+    assert texts == {memory.version.text for memory in await node.listed()}
 
 
 async def test_a_place_that_was_trimmed_is_out_of_range() -> None:

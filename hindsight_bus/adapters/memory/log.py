@@ -100,6 +100,7 @@ class FakeLog:
             raise ValueError(f"a commit has at most {MAX_MUTATIONS} mutations")
         partition, now_ms = self._partitions[commit.partition], self._time_ms()
         self._check(partition, commit, now_ms)
+        previous_stamp = partition.newest.stamp
         if commit.events:
             revision = partition.newest.revision + 1
             partition.newest = Position(commit.partition, revision, commit.stamp)
@@ -109,7 +110,8 @@ class FakeLog:
             for listener in self._listeners:
                 listener.put_nowait((commit.partition, partition.newest.revision))
         stamp = commit.stamp if commit.events else 0
-        return Committed(Position(commit.partition, partition.newest.revision, stamp), now_ms)
+        position = Position(commit.partition, partition.newest.revision, stamp)
+        return Committed(position, now_ms, previous_stamp)
 
     def _check(self, partition: _Partition, commit: Commit, now_ms: int) -> None:
         if commit.now_ms and abs(now_ms - commit.now_ms) > MAX_SKEW_MS:

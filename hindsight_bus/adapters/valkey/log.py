@@ -127,7 +127,7 @@ class ValkeyLog:
         if reply[0] != b"ok":
             raise self._refusal(commit, reply)
         stamp = commit.stamp if commit.events else 0
-        return Committed(Position(commit.partition, reply[1], stamp), reply[2])
+        return Committed(Position(commit.partition, reply[1], stamp), reply[2], reply[3])
 
     def _refusal(self, commit: Commit, reply: list[Any]) -> CommitRefused:
         match reply:

@@ -39,7 +39,8 @@ if #finish > 0 then
   if attempt ~= finish[2] or leased ~= 1 then return {'lost'} end
 end
 
-local revision = tonumber(redis.call('HGET', ends, 'r') or 0)
+local revision, previous = unpack(redis.call('HMGET', ends, 'r', 's'))
+revision, previous = tonumber(revision or 0), tonumber(previous or 0)
 if events ~= '' then
   revision = revision + 1
   redis.call('XADD', log, string.format('%.0f-0', revision), 's', stamp, 't', string.format('%.0f', now), 'e', events)
@@ -89,4 +90,4 @@ for _, item in ipairs(due) do
 end
 
 if events ~= '' then redis.call('SPUBLISH', channel, string.format('%.0f', revision)) end
-return {'ok', revision, now}
+return {'ok', revision, now, previous}
