@@ -100,7 +100,7 @@ async def serve(place: Path) -> AsyncIterator[Serve]:
     async with AsyncExitStack() as stack:
 
         async def start(name: str = "server", **given: Any) -> ServerProcess:
-            server = ServerProcess(place, name, **({"embedder": "use"} | given))
+            server = ServerProcess(place, name, **{"embedder": "use", **given})
             stack.push_async_callback(server.close)
             await server.start()
             return server

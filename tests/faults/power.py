@@ -17,7 +17,9 @@ from tests.faults.processes import ValkeyProcess, until
 _FLAGS = ("-D", "-f", "--seccomp-bpf", "-y", "-s", "0")
 _CALLS = ("-e", "trace=write,writev,fsync,fdatasync")
 _LOG = "appendonlydir/appendonly.aof.1.incr.aof"
-_CALL = re.compile(r"(?P<thread>\d+) +(?P<call>\w+)\(\d+<(?P<file>[^>]*)>.*?(?:= (?P<result>-?\d+)|<unfinished)")
+_CALL = re.compile(
+    r"(?P<thread>\d+) +(?P<call>\w+)\(\d+<(?P<file>[^>]*)>.*?(?:= (?P<result>-?\d+)|<unfinished)"
+)
 _RESUMED = re.compile(r"(?P<thread>\d+) +<\.\.\. \w+ resumed>.*= (?P<result>-?\d+)")
 
 

@@ -225,7 +225,9 @@ class ValkeyProcess(ChildProcess):
     async def start(self) -> None:
         """Start, and return once it answers."""
         self.data_dir.mkdir(exist_ok=True)
-        options = [part for name, value in self._options.items() for part in (f"--{name.replace('_', '-')}", value)]
+        options = [
+            part for name, value in self._options.items() for part in (f"--{name.replace('_', '-')}", value)
+        ]
         await self._spawn(*self.wrapper, str(get_binary_path()), *options)
         await until(self._answers, START_S, f"Valkey answers, see {self.log}")
 

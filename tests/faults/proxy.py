@@ -97,7 +97,9 @@ class _Link:
         for way in ways:
             way.cancel()
         for end in await asyncio.gather(*ways, return_exceptions=True):
-            if isinstance(end, Exception) and not isinstance(end, OSError):  # that either end went away is no news
+            if isinstance(end, Exception) and not isinstance(
+                end, OSError
+            ):  # that either end went away is no news
                 raise end
 
     async def _dial(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

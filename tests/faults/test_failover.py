@@ -14,6 +14,7 @@ import pytest
 
 import hbus.aio
 from hbus.errors import LogDiverged
+from hbus.v1.common_pb2 import ConsistencyToken
 from hbus.v1.group_pb2 import Delivery
 from hindsight_bus.adapters.valkey.log import ValkeyLog
 from hindsight_bus.app.caller import OPEN_TENANT
@@ -60,7 +61,7 @@ class Stores:
     async def part(self) -> None:
         """Cut the replica off: from now on it misses what is committed."""
         async with self._started[-1].client() as replica:
-            await replica.replicaof("NO", "ONE")  # type: ignore[no-untyped-call]
+            await replica.replicaof("NO", "ONE")
 
     async def fail_over(self) -> None:
         """Kill the primary and let the replica take its place."""
@@ -72,10 +73,10 @@ class Stores:
         """Give the primary a replica; return once that has everything."""
         self._replica_port = await self._add()
         async with self._started[-1].client() as replica:
-            await replica.replicaof("127.0.0.1", str(self._primary_port))  # type: ignore[no-untyped-call]
+            await replica.replicaof("127.0.0.1", str(self._primary_port))
 
             async def follows() -> bool:
-                return (await replica.info("replication"))["master_link_status"] == "up"
+                return bool((await replica.info("replication"))["master_link_status"] == "up")
 
             await until(follows, WITHIN_S, "the replica follows its primary")
 
@@ -86,7 +87,9 @@ class Stores:
 
     async def _add(self) -> int:
         port = free_port()
-        store = ValkeyProcess(self._place, f"store{len(self._started)}", port=str(port), repl_diskless_sync_delay="0")
+        store = ValkeyProcess(
+            self._place, f"store{len(self._started)}", port=str(port), repl_diskless_sync_delay="0"
+        )
         self._started.append(store)
         await store.start()
         return port
@@ -138,9 +141,9 @@ class Round:
     killed_s: float
     lost: Call
     """Seen by every reader, and lost."""
-    lost_token: str
+    lost_token: ConsistencyToken
     kept: list[Call]
-    kept_tokens: list[str]
+    kept_tokens: list[ConsistencyToken]
 
     def may_have_lost(self, call: Call) -> bool:
         """Tell whether a write was under way while the replica could miss it."""
@@ -176,21 +179,25 @@ class Run:
         await self.stores.attach()
         await writers.more(self.chance.randrange(1, 150))
 
-    async def _write(self, text: str, target: str) -> tuple[Call, str]:
+    async def _write(self, text: str, target: str) -> tuple[Call, ConsistencyToken]:
         call = self.history.begin("probe", "write", text, namespace=NAMESPACE)
         async with hbus.aio.connect(target, agent="probe", timeout=WITHIN_S) as bus:
-            answer = await self.history.record(call, bus.write(NAMESPACE, text, **episode(text, _number(text))))
+            answer = await self.history.record(
+                call, bus.write(NAMESPACE, text, **episode(text, _number(text)))
+            )
         assert answer is not None, call.problem
         return call, answer.token
 
-    async def _write_and_find(self, place: int, number: int) -> list[tuple[Call, str]]:
+    async def _write_and_find(self, place: int, number: int) -> list[tuple[Call, ConsistencyToken]]:
         """Write on one server; find each write at once on either by its token, which is never refused."""
         written = []
         for count in range(PROBES):
             text = f"kept{place}n{number}-{count}"
             call, token = await self._write(text, self.targets[place])
             written.append((call, token))
-            async with hbus.aio.connect(self.targets[(place + count) % 2], agent="probe", timeout=WITHIN_S) as bus:
+            async with hbus.aio.connect(
+                self.targets[(place + count) % 2], agent="probe", timeout=WITHIN_S
+            ) as bus:
                 found = await bus.search(NAMESPACE, text, vector=vector(_number(text)), after=token)
             assert text in {hit.memory.text for hit in found.hits}, f"see {self.history.path}"
         return written
@@ -255,7 +262,9 @@ def _check_log(run: Run, log: list[str]) -> None:
     acknowledged = run.history.acknowledged()
     wanted = [call.key for call in acknowledged if not any(each.may_have_lost(call) for each in run.rounds)]
     problems = checkers.lost(wanted, log) + checkers.repeated(log)
-    problems += checkers.invented([call.key for call in run.history], log) + checkers.reordered(map(place_of, log))
+    problems += checkers.invented([call.key for call in run.history], log) + checkers.reordered(
+        map(place_of, log)
+    )
     assert not problems, f"{problems[:10]}, see {run.history.path}"
     assert not {each.lost.key for each in run.rounds} & set(log), "nothing was lost: the test proves nothing"
 
@@ -269,7 +278,9 @@ async def _check_tokens(run: Run, target: str, log: list[str]) -> None:
             with pytest.raises(LogDiverged):
                 async with bus.subscribe(NAMESPACE, start=each.lost_token):
                     pass
-            found = await bus.search(NAMESPACE, each.lost.key, vector=vector(_number(each.lost.key)), top_k=50)
+            found = await bus.search(
+                NAMESPACE, each.lost.key, vector=vector(_number(each.lost.key)), top_k=50
+            )
             assert each.lost.key not in {hit.memory.text for hit in found.hits}
             call, token = run.chance.choice(list(zip(each.kept, each.kept_tokens, strict=True)))
             rest = log[log.index(call.key) + 1 :]

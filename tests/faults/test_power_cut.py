@@ -49,7 +49,7 @@ async def test_a_power_cut_loses_nothing_that_was_acknowledged(
 async def test_a_store_that_replies_before_its_fsync_is_found_out(
     serve: Serve, place: Path, history: History
 ) -> None:
-    """The planted fault: without fsync the trace shows early replies, and after the cut acknowledged writes are gone."""
+    """The planted fault: without fsync the trace shows early replies, and after the cut writes are lost."""
     store = TracedValkey(place, appendfsync="no")
     await store.start()
     try:

@@ -263,7 +263,9 @@ async def test_a_snapshot_ends_although_writers_never_pause() -> None:
             messages = await read(stream, is_idle)
             messages += await read(stream, is_idle)
     node.store.memory_ids = memory_ids  # type: ignore[method-assign]
-    parts = [memory for message in messages if isinstance(message, SnapshotPart) for memory in message.memories]
+    parts = [
+        memory for message in messages if isinstance(message, SnapshotPart) for memory in message.memories
+    ]
     texts = {memory.version.text for memory in parts} | {text for _, text in told(events_of(messages))}
     assert texts == {memory.version.text for memory in await node.listed()}
 
