@@ -83,7 +83,7 @@ async def pair() -> AsyncIterator[Pair]:
     with tempfile.TemporaryDirectory(prefix="hbus-") as directory:
         place = Path(directory)
         valkey = ValkeyProcess(place)
-        settings = {"valkey_url": valkey.url, "embedder": "use", "ring_kib": 64}
+        settings = _QUICK | {"valkey_url": valkey.url, "ring_kib": 64}
         one, two = (ServerProcess(place, name, **settings) for name in ("one", "two"))
         async with AsyncExitStack() as stack:
             for process in (valkey, one, two):

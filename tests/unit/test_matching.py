@@ -145,7 +145,7 @@ async def told_as_expected(
         tail = tails[partition]
         tail.position = replace(commit.position, revision=revision - 1)
         tail.is_following = True
-        tail.offer(commit)
+        tail.offer(commit, tail.position.stamp)
         await eventually(partial(matcher.has_compared, partition))
         for reader in readers:
             wanted = bool(reader.interest.selection.events(commit))
