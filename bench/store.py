@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import msgpack
+import msgspec.msgpack
 import numpy as np
 import redis
 
@@ -88,8 +88,8 @@ def parse(values: list[bytes]) -> int:
     """Parse records as plainly as can be; return their bytes."""
     for at in range(0, len(values), 3):
         head, version, vector = values[at : at + 3]
-        msgpack.unpackb(head[_HEADER_BYTES:])
-        msgpack.unpackb(version[_HEADER_BYTES:])
+        msgspec.msgpack.decode(head[_HEADER_BYTES:])
+        msgspec.msgpack.decode(version[_HEADER_BYTES:])
         np.frombuffer(vector, np.float16, offset=_HEADER_BYTES)
     return sum(map(len, values))
 

@@ -7,7 +7,7 @@ one of its data set, where the best memory does not. The profile's weights follo
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from hindsight_bus.domain.memory import Channel, MemoryState, MemoryType, Versio
 from hindsight_bus.domain.names import Namespace, digest
 from hindsight_bus.domain.policy import Policy
 from hindsight_bus.domain.query import Filter
+from hindsight_bus.domain.values import replace
 from hindsight_bus.domain.vectors import to_bytes
 from hindsight_bus.evaluation.dataset import DataSet, LabelledMemory, LabelledQuery
 from hindsight_bus.ports import Embedder, Row, Vectors, ViewQuery

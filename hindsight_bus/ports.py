@@ -6,7 +6,6 @@ Implementations live in ``adapters``; one contract suite under ``tests/contract`
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -41,6 +40,7 @@ from hindsight_bus.domain.skills import Skill, SkillVersion
 from hindsight_bus.domain.suspicion import Closeness
 from hindsight_bus.domain.tasks import Insights, Reflection, Task, TaskSteps
 from hindsight_bus.domain.trajectory import Case
+from hindsight_bus.domain.values import Storable, Value, field
 
 Record = (
     Head
@@ -65,8 +65,7 @@ R = TypeVar("R", bound=Record, covariant=True)
 # --- the change log ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Ref:
+class Ref(Value):
     """Names one record within a partition: its class and its key parts, for example ``Ref(Head, (memory_id,))``.
 
     Key parts: Head (memory_id), Version (memory_id, number), Vector (memory_id, version, profile), SubjectRecord
@@ -104,8 +103,7 @@ def ref_of(record: Record) -> Ref:
     return Ref(type(record), _KEYS[type(record)](record))
 
 
-@dataclass(frozen=True, slots=True)
-class Stored(Generic[R]):
+class Stored(Value, Generic[R]):
     """A record as the store holds it."""
 
     record: R
@@ -116,16 +114,14 @@ class Stored(Generic[R]):
     update_time_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Expect:
+class Expect(Value):
     """Precondition: the record was last changed by ``revision``; 0 = it does not exist."""
 
     ref: Ref
     revision: int
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(Value):
     """Write a record. ``ttl_ms`` 0 = for ever.
 
     Side effects by class: a new Head enters its namespace's index (by creation revision); a new NamespaceRecord enters
@@ -137,16 +133,14 @@ class Put:
     ttl_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(Value):
     """Remove a record, and its place in the indexes that ``Put`` entered it in."""
 
     ref: Ref
     namespace: Namespace
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
+class Count(Value):
     """Precondition and mutation: the counter ``key`` is below ``limit``; then it grows by 1. It lives ``ttl_ms``."""
 
     key: tuple[str, ...]
@@ -163,8 +157,7 @@ class Lane(IntEnum):
     """It waits for others: models."""
 
 
-@dataclass(frozen=True, slots=True)
-class DueItem:
+class DueItem(Storable):
     """Work that somebody alive must do at ``due_ms`` or later (store time; 0 = now). Same id and lane = same work."""
 
     id: str
@@ -175,8 +168,7 @@ class DueItem:
     lane: Lane = Lane.QUICK
 
 
-@dataclass(frozen=True, slots=True)
-class TakenItem:
+class TakenItem(Value):
     """A due item that this node has leased. ``attempt`` counts from 1 and fences ``finish``."""
 
     item: DueItem
@@ -184,8 +176,7 @@ class TakenItem:
     attempt: int
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Value):
     """All or nothing: every expectation holds, then everything is written, then one log entry follows.
 
     At most 256 puts, deletes and transitions together. Without events no entry is appended and no revision is used
@@ -209,8 +200,7 @@ class Commit:
     events: tuple[Event, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
+class Committed(Value):
     """The commit is durable."""
 
     position: Position
@@ -243,16 +233,14 @@ class ClockSkewed(CommitRefused):
     """The node's estimate of store time was off by more than 2 s; it has been refreshed since."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogEnds:
+class LogEnds(Value):
     """Both ends of one partition's log. Entries ``trimmed.revision + 1`` to ``newest.revision`` are retained."""
 
     newest: Position
     trimmed: Position
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryStep:
+class HistoryStep(Value):
     """A transition with the store's time and revision."""
 
     transition: Transition
@@ -383,8 +371,7 @@ class MemoryLog(Protocol):
 # --- consumer groups -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Value):
     """A run of the log after a group's cursor, and the events in it that the group's filter wants."""
 
     after: int
@@ -538,8 +525,7 @@ class Groups(Protocol):
 Vectors = NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Value):
     """What a view knows of one memory: enough to filter, score and match it."""
 
     memory_id: str
@@ -563,8 +549,7 @@ class Row:
     """Id of the memory that replaced it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ViewQuery:
+class ViewQuery(Value):
     """One search against one view."""
 
     text: str
@@ -590,8 +575,7 @@ class ViewQuery:
     """How many pinned memories that match to add behind the hits, whatever the query; 0 = they are hits like others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Value):
     """One memory found by a view, scored."""
 
     memory_id: str
@@ -614,8 +598,7 @@ class Candidate:
     """What the view knows of the memory, so that it need not be read again; None: nothing to rely on."""
 
 
-@dataclass(frozen=True, slots=True)
-class ViewStats:
+class ViewStats(Value):
     """Counts over a view's rows."""
 
     by_state: Mapping[str, int]
@@ -728,8 +711,7 @@ class Embedder(Protocol):
 JsonObject = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
+class ModelRequest(Value):
     """One question to a language model; the answer is an object of a JSON schema."""
 
     purpose: str
@@ -750,8 +732,7 @@ class ModelRequest:
     """Of the answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelAnswer:
+class ModelAnswer(Value):
     """What came of a question."""
 
     value: JsonObject | None
@@ -765,8 +746,7 @@ class ModelAnswer:
     """What went wrong on the way, for people: provider and kind of failure, never content."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelStatus:
+class ModelStatus(Value):
     """How a model is."""
 
     name: str

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from hindsight_bus.domain.errors import AgentRequired, InvalidField
 from hindsight_bus.domain.memory import Channel
+from hindsight_bus.domain.values import Value, field
 
 OPEN_TENANT = "default"
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Value):
     """The identity behind a request."""
 
     tenant: str = OPEN_TENANT

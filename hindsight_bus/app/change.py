@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from hindsight_bus.app.caller import Caller
@@ -21,6 +20,7 @@ from hindsight_bus.domain.memory import (
     Version,
 )
 from hindsight_bus.domain.names import Namespace, ResourceName
+from hindsight_bus.domain.values import replace
 
 
 class Changer:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from hindsight_bus.app.attempt import DAY_MS, WriteAttempt
 from hindsight_bus.app.outcome import Outcome
@@ -16,6 +15,7 @@ from hindsight_bus.domain.gate import quota_applies
 from hindsight_bus.domain.memory import Cardinality, Channel, Claim, Decision, MemoryState
 from hindsight_bus.domain.records import SubjectRecord
 from hindsight_bus.domain.statements import speaker_of
+from hindsight_bus.domain.values import replace
 from hindsight_bus.ports import Count, Stored
 
 _REASONS = {

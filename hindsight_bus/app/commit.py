@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import TypeVar
 
 from hindsight_bus.app.plan import CommitPlan
 from hindsight_bus.app.tail import Tails
 from hindsight_bus.domain.errors import Contended
+from hindsight_bus.domain.values import replace
 from hindsight_bus.ports import ClockSkewed, Committed, Conflicted, Ids, Lane, MemoryLog
 
 T = TypeVar("T")

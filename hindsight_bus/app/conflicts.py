@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.commit import Committer
@@ -34,6 +33,7 @@ from hindsight_bus.domain.records import (
     ResolutionAction,
     SubjectRecord,
 )
+from hindsight_bus.domain.values import Value, replace
 from hindsight_bus.ports import Ref, Stored
 
 _OPEN = frozenset({ConflictState.OPEN, ConflictState.SUSPECTED})
@@ -42,8 +42,7 @@ MAX_OPEN_SUSPICIONS = 16
 """Open suspicions of one memory at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(Value):
     """A decided conflict and the memories concerned as they stand now."""
 
     conflict: Stored[Conflict]
@@ -51,8 +50,7 @@ class Resolved:
     positions: Positions
 
 
-@dataclass(frozen=True, slots=True)
-class Decide:
+class Decide(Value):
     """What somebody decides."""
 
     action: ResolutionAction
@@ -236,8 +234,7 @@ def _check(stored: Stored[Conflict], name: ResourceName, decide: Decide) -> None
         raise InvalidField("memory", "is not a side of this conflict")
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
+class _Case(Value):
     """A conflict with everything that deciding it depends on."""
 
     agent: str

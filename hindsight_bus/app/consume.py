@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass
 
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.consume_session import ConsumeRequest, Message, Open, Session
@@ -22,13 +21,13 @@ from hindsight_bus.app.served import ServedNotes
 from hindsight_bus.app.tail import Tails
 from hindsight_bus.domain.errors import HbusError, InvalidField, NotFound
 from hindsight_bus.domain.groups import GroupRecord, Settlement
+from hindsight_bus.domain.values import Value
 from hindsight_bus.ports import GroupGone, Groups, MemoryLog
 
 _MAX_FEEDS = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Pull:
+class Pull(Value):
     """One call for events."""
 
     terms: GroupTerms

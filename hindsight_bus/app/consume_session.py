@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
-from dataclasses import dataclass
 
 from hindsight_bus.app.group_feed import MAX_EVENTS, Delivery, heard
 from hindsight_bus.app.group_member import GroupMember
@@ -13,6 +12,7 @@ from hindsight_bus.app.groups import GroupTerms
 from hindsight_bus.app.served import ServedNotes
 from hindsight_bus.domain.errors import Draining, InvalidField
 from hindsight_bus.domain.groups import GroupRecord, Settlement
+from hindsight_bus.domain.values import Value
 
 MAX_CREDIT = 10_000
 _IDLE_SECONDS = 10.0
@@ -20,23 +20,20 @@ _MAX_UNSETTLED = 64
 """Settle requests that wait for the store; more are not read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Open:
+class Open(Value):
     """The member introduces itself; sent first, and once."""
 
     terms: GroupTerms
     member: str
 
 
-@dataclass(frozen=True, slots=True)
-class Credit:
+class Credit(Value):
     """So many more events may be sent."""
 
     events: int
 
 
-@dataclass(frozen=True, slots=True)
-class Settle:
+class Settle(Value):
     """What to do with deliveries, each with its partition."""
 
     settlements: tuple[tuple[int, Settlement], ...]
@@ -45,22 +42,19 @@ class Settle:
 ConsumeRequest = Open | Credit | Settle
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Value):
     """The member stands."""
 
     group: GroupRecord
 
 
-@dataclass(frozen=True, slots=True)
-class Deliveries:
+class Deliveries(Value):
     """Events for the member."""
 
     deliveries: list[Delivery]
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(Value):
     """The answer to one ``Settle``."""
 
     sequence: int
@@ -68,13 +62,11 @@ class Settled:
     outcomes: list[bool]
 
 
-@dataclass(frozen=True, slots=True)
-class DrainAnnounced:
+class DrainAnnounced(Value):
     """The server is stopping: no more events, but settlements are taken until it has stopped."""
 
 
-@dataclass(frozen=True, slots=True)
-class Idle:
+class Idle(Value):
     """Nothing new."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.search import Hit, Searcher, SearchRequest
@@ -14,12 +13,12 @@ from hindsight_bus.domain.memory import Memory, MemoryState
 from hindsight_bus.domain.position import Positions
 from hindsight_bus.domain.statements import speaker_of
 from hindsight_bus.domain.tokens import estimated_tokens
+from hindsight_bus.domain.values import Value
 
 DEFAULT_MAX_TOKENS = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class ContextRequest:
+class ContextRequest(Value):
     """What to look for, and how the block is to be."""
 
     search: SearchRequest
@@ -28,8 +27,7 @@ class ContextRequest:
     """``zh`` or ``en``; empty: the query's."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContextAnswer:
+class ContextAnswer(Value):
     """A block, empty where nothing relevant was found or nothing fits, and what stands in it line by line."""
 
     text: str

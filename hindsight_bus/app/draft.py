@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hindsight_bus.domain.derivation import Derivation
 from hindsight_bus.domain.memory import Attachment, Cardinality, Channel, MemoryType
 from hindsight_bus.domain.names import Namespace, ResourceName
 from hindsight_bus.domain.policy import Policy
+from hindsight_bus.domain.values import Value
 from hindsight_bus.ports import Vectors
 
 
-@dataclass(frozen=True, slots=True)
-class WriteDraft:
+class WriteDraft(Value):
     """One write as decoded: well formed, but not yet judged. None = not given."""
 
     namespace: Namespace
@@ -45,8 +43,7 @@ class WriteDraft:
     task: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedDraft:
+class JudgedDraft(Value):
     """A draft that has passed the gate, with what was worked out about it."""
 
     draft: WriteDraft

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from hindsight_bus.domain.position import Positions
+from hindsight_bus.domain.values import Value, field
 
 
-@dataclass(frozen=True, slots=True)
-class Freshness:
+class Freshness(Value):
     """Requirement of a read. Default: serve what this node has now."""
 
     at_least: Positions = field(default_factory=Positions)

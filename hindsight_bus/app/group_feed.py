@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 
 from hindsight_bus.app.matching import Interest, Matcher
 from hindsight_bus.app.pulse import Pulse
@@ -19,6 +18,7 @@ from hindsight_bus.domain.groups import EventId, GroupRecord, Redelivery, Settle
 from hindsight_bus.domain.meaning import MeaningQuery
 from hindsight_bus.domain.memory import Memory
 from hindsight_bus.domain.position import Position
+from hindsight_bus.domain.values import Value
 from hindsight_bus.ports import CursorMoved, GroupFull, Groups, LogChanged, MemoryLog, PartitionHeld, Span
 
 MAX_EVENTS = 200
@@ -29,8 +29,7 @@ _LOOK_IDLE_MS = 2_000
 """The same while nothing is pending; never longer than a lease."""
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(Value):
     """An event in the hands of a member."""
 
     watched: WatchEvent

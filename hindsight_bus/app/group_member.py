@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from hindsight_bus.app.group_feed import MAX_EVENTS, Delivery, GroupFeed
 from hindsight_bus.app.pulse import Pulse
 from hindsight_bus.domain.groups import Action, GroupRecord, Settlement
+from hindsight_bus.domain.values import replace
 from hindsight_bus.ports import Groups, PartitionHeld
 
 _LONGEST_KEEP_MS = 5_000

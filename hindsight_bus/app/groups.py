@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
 
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.meanings import Meanings
@@ -18,20 +17,19 @@ from hindsight_bus.domain.groups import DeadLetter, GroupProgress, GroupRecord
 from hindsight_bus.domain.names import Pattern
 from hindsight_bus.domain.position import Position, Positions
 from hindsight_bus.domain.query import EventFilter
+from hindsight_bus.domain.values import Value, field, fields, replace
 from hindsight_bus.ports import GroupGone, Groups, Ids, LogEnds, MemoryLog
 
 DAY_MS = 24 * 3600 * 1000
 
 
-@dataclass(frozen=True, slots=True)
-class AtTime:
+class AtTime(Value):
     """Go to the first event that was committed at a time or later (store time)."""
 
     time_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class GroupTerms:
+class GroupTerms(Value):
     """What a member expects of its group; without patterns the group must exist, whatever it is like."""
 
     name: str
@@ -45,8 +43,7 @@ class GroupTerms:
     """Where a new group starts."""
 
 
-@dataclass(frozen=True, slots=True)
-class GroupStatus:
+class GroupStatus(Value):
     """A group and where it stands."""
 
     group: GroupRecord
@@ -60,8 +57,7 @@ class GroupStatus:
     """Age of the oldest commit that may hold an event not settled yet; 0 when there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class BuriedEvent:
+class BuriedEvent(Value):
     """A dead letter with the event as it was then."""
 
     partition: int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -28,6 +27,7 @@ from hindsight_bus.domain.query import Filter
 from hindsight_bus.domain.records import Conflict, NamespaceRecord, SubjectRecord, Usage
 from hindsight_bus.domain.skills import Skill, SkillVersion, kept_versions
 from hindsight_bus.domain.suspicion import may_contradict, reads_alike
+from hindsight_bus.domain.values import replace
 from hindsight_bus.ports import DueItem, Embedder, NamespaceView, Ref, Row, Stored, TakenItem, Vectors
 
 MAX_SUSPICIONS = 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 import structlog
@@ -22,6 +21,7 @@ from hindsight_bus.domain.reflector import NAME as RULES
 from hindsight_bus.domain.reflector import advice_in, text_of
 from hindsight_bus.domain.tasks import LearntLesson, Lesson, Reflection, Task, kind_tag, outcome_tag, tool_tag
 from hindsight_bus.domain.twins import are_twins
+from hindsight_bus.domain.values import replace
 from hindsight_bus.ports import Embedder, NamespaceView, Vectors
 
 log = structlog.get_logger(__name__)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from hindsight_bus.app.outcome import Outcome
 from hindsight_bus.app.plan import (
@@ -31,6 +30,7 @@ from hindsight_bus.domain.memory import (
 )
 from hindsight_bus.domain.names import memory_name
 from hindsight_bus.domain.statements import statement_key
+from hindsight_bus.domain.values import replace
 from hindsight_bus.ports import DueItem
 
 DAY_MS = 24 * 3600 * 1000

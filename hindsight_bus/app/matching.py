@@ -25,6 +25,7 @@ from hindsight_bus.app.tail import LogCommit, Tails
 from hindsight_bus.domain.events import Event, EventKind
 from hindsight_bus.domain.names import Namespace, Pattern
 from hindsight_bus.domain.pattern_map import PatternMap
+from hindsight_bus.domain.values import Value
 from hindsight_bus.domain.vectors import dimension_of
 
 
@@ -91,8 +92,7 @@ class _Bucket:
         return not (self.plain or self.banks)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Arrival:
+class _Arrival(Value, eq=False):
     """A vector that has arrived."""
 
     partition: int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from hindsight_bus.app.policies import PolicyBook
 from hindsight_bus.app.records import RecordReader
@@ -16,13 +15,13 @@ from hindsight_bus.domain.meaning import Meaning, MeaningQuery
 from hindsight_bus.domain.names import Namespace, Pattern
 from hindsight_bus.domain.profiles import external_dimension
 from hindsight_bus.domain.suspicion import Closeness
+from hindsight_bus.domain.values import Value
 from hindsight_bus.ports import Embedder
 
 _VECTOR = "filter.meaning.vector"
 
 
-@dataclass(frozen=True, slots=True)
-class _Space:
+class _Space(Value):
     """A namespace and what its vectors are like, or will be."""
 
     namespace: Namespace

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 
 import structlog
 
@@ -14,6 +13,7 @@ from hindsight_bus.domain.language import detect
 from hindsight_bus.domain.support import Supported
 from hindsight_bus.domain.tasks import Insights
 from hindsight_bus.domain.trajectory import Case
+from hindsight_bus.domain.values import replace
 from hindsight_bus.ports import LanguageModel, ModelAnswer, ModelRequest
 
 log = structlog.get_logger(__name__)

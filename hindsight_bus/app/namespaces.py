@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from hindsight_bus.app.caller import Caller
@@ -21,6 +20,7 @@ from hindsight_bus.domain.names import Namespace, Pattern, digest
 from hindsight_bus.domain.policy import Policy, PolicyRecord
 from hindsight_bus.domain.position import Positions
 from hindsight_bus.domain.records import Conflict, NamespaceRecord, Receipt
+from hindsight_bus.domain.values import Value, replace
 from hindsight_bus.ports import DueItem, Ref, Stored
 
 _SETTLING_FIELDS = frozenset({"conflict_policy", "conflict_margin", "belief_half_life_days"})
@@ -29,8 +29,7 @@ _RECORD_BYTES = 1_500
 _NOISY_LIVE = 5_000
 
 
-@dataclass(frozen=True, slots=True)
-class Stats:
+class Stats(Value):
     """What a namespace holds."""
 
     by_state: Mapping[str, int]

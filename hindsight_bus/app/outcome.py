@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hindsight_bus.app.plan import CommitPlan
 from hindsight_bus.app.records import RecordReader
 from hindsight_bus.domain.errors import RequestIdReused
@@ -11,13 +9,13 @@ from hindsight_bus.domain.memory import Decision, Memory
 from hindsight_bus.domain.names import Namespace
 from hindsight_bus.domain.position import Positions
 from hindsight_bus.domain.records import Conflict, Receipt
+from hindsight_bus.domain.values import Value
 from hindsight_bus.ports import Ref, Stored
 
 RECEIPT_TTL_MS = 24 * 3600 * 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Value):
     """What became of a mutation."""
 
     decision: Decision

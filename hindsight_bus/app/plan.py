@@ -8,7 +8,6 @@ never tell different stories.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 
 from hindsight_bus.app.records import RecordReader, StoredMemory
 from hindsight_bus.app.tail import LogCommit, own_commit
@@ -28,6 +27,7 @@ from hindsight_bus.domain.names import Namespace, memory_name
 from hindsight_bus.domain.policy import Policy
 from hindsight_bus.domain.records import Conflict, ConflictState, SubjectRecord, Usage
 from hindsight_bus.domain.settling import Settled, event_kind, evidence_of, resettle
+from hindsight_bus.domain.values import Value, replace
 from hindsight_bus.ports import (
     Commit,
     Committed,
@@ -45,8 +45,7 @@ from hindsight_bus.ports import (
 MAX_HEAD_CLAIMS = 64
 
 
-@dataclass(frozen=True, slots=True)
-class SubjectChange:
+class SubjectChange(Value):
     """A subject as it was, as its claims were changed, and as the rules settle it now."""
 
     stored: Stored[SubjectRecord] | None

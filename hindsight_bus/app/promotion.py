@@ -6,8 +6,6 @@ agents, adds no evidence, and what takes an agent's claims away takes the promot
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.draft import WriteDraft
 from hindsight_bus.app.outcome import Outcome
@@ -21,12 +19,12 @@ from hindsight_bus.domain.memory import Channel, Claim, MemoryType
 from hindsight_bus.domain.names import Namespace, ResourceName, digest, skill_name
 from hindsight_bus.domain.position import Positions
 from hindsight_bus.domain.records import SubjectRecord
+from hindsight_bus.domain.values import Value, replace
 
 _KINDS = {MemoryType.LESSON: "lessons", MemoryType.PROCEDURAL: "procedures"}
 
 
-@dataclass(frozen=True, slots=True)
-class Promotion:
+class Promotion(Value):
     """A promoted memory, and the skill that it tells of, if it does."""
 
     outcome: Outcome

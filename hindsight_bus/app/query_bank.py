@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hindsight_bus.domain import vectors
+from hindsight_bus.domain.values import Value
 
 M = TypeVar("M", bound=Hashable)
 A = TypeVar("A")
@@ -21,8 +21,7 @@ _AT_ONCE = 64
 """Vectors in one product: bounds what a product of many queries holds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Probe(Generic[M, A]):
+class Probe(Value, Generic[M, A]):
     """A bank as it was, and vectors to compare with it; safe to use on another thread while the bank changes."""
 
     members: list[M | None]

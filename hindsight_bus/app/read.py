@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import builtins
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.freshness import Freshness
@@ -18,13 +17,13 @@ from hindsight_bus.domain.names import Namespace, ResourceName
 from hindsight_bus.domain.position import Positions
 from hindsight_bus.domain.query import Filter
 from hindsight_bus.domain.records import NamespaceRecord
+from hindsight_bus.domain.values import Value
 from hindsight_bus.ports import HistoryStep, Stored
 
 _SCAN_PAGE = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Value):
     """Some memories in order of creation, ``create_revisions`` beside them; ``next_after`` 0 on the last page."""
 
     memories: list[Memory]
@@ -33,8 +32,7 @@ class Page:
     positions: Positions
 
 
-@dataclass(frozen=True, slots=True)
-class PastVersion:
+class PastVersion(Value):
     """A version of a memory with what happened while it was current, oldest first."""
 
     memory: Memory

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from hindsight_bus.domain.memory import Head, Memory, Vector, Version
 from hindsight_bus.domain.names import Namespace, partition_of
 from hindsight_bus.domain.records import Conflict, NamespaceRecord, Usage
 from hindsight_bus.domain.settling import Settled
+from hindsight_bus.domain.values import Value
 from hindsight_bus.ports import MemoryLog, Record, Ref, Stored
 
 T = TypeVar("T", bound=Record)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredMemory:
+class StoredMemory(Value):
     """A memory as the store holds it; ``head.revision`` is what a commit expects."""
 
     head: Stored[Head]

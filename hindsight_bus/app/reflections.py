@@ -8,7 +8,6 @@ a job that died half way and is done again asks no model twice, finds its own le
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import structlog
 
@@ -25,6 +24,7 @@ from hindsight_bus.domain.names import Namespace, ResourceName
 from hindsight_bus.domain.position import Positions
 from hindsight_bus.domain.tasks import LearntLesson, Reflection, ReflectionState, Task
 from hindsight_bus.domain.trajectory import Case, trim
+from hindsight_bus.domain.values import replace
 from hindsight_bus.ports import DueItem, Lane, Ref, Reflector, Stored, TakenItem
 
 log = structlog.get_logger(__name__)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from hindsight_bus.app.outcome import Outcome
@@ -33,14 +32,14 @@ from hindsight_bus.domain.memory import (
 )
 from hindsight_bus.domain.records import SubjectRecord
 from hindsight_bus.domain.statements import speaker_of, statement_key, subject_key
+from hindsight_bus.domain.values import Value, replace
 from hindsight_bus.ports import Stored
 
 CLAIM_FIELDS = frozenset({"text", "value", "subject", "cardinality", "confidence", "event_time_ms"})
 """Fields that alter what is claimed."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryChange:
+class MemoryChange(Value):
     """New values by field name, as in ``WriteDraft``; the keys are the update mask."""
 
     fields: Mapping[str, Any]

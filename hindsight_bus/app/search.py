@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.freshness import Freshness
@@ -24,6 +23,7 @@ from hindsight_bus.domain.profiles import external_dimension
 from hindsight_bus.domain.query import Filter, SearchChannel
 from hindsight_bus.domain.records import NamespaceRecord
 from hindsight_bus.domain.tokens import estimated_tokens
+from hindsight_bus.domain.values import Value, field, replace
 from hindsight_bus.ports import Candidate, Embedder, Row, Stored, Vectors, ViewQuery
 
 DEFAULT_TOP_K = 5
@@ -34,8 +34,7 @@ _OVERFETCH = 4
 """Extra candidates a view is asked for, so that a hit that has just left can be made good."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchRequest:
+class SearchRequest(Value):
     """One question. Empty ``query`` and no ``vector``: by filter alone."""
 
     namespaces: tuple[Namespace, ...]
@@ -59,8 +58,7 @@ class SearchRequest:
         return bool(self.query or self.vector is not None) and self.filter.pinned is None
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Value):
     """One memory found, with the other sides of its open conflict."""
 
     memory: Memory
@@ -68,8 +66,7 @@ class Hit:
     rivals: tuple[Memory, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SearchAnswer:
+class SearchAnswer(Value):
     """Hits, best first, and the state of the store that they reflect."""
 
     hits: list[Hit]
@@ -79,8 +76,7 @@ class SearchAnswer:
     """Pinned memories, whatever was asked; they are not among the hits."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(Value):
     """A request as all views are asked it."""
 
     request: SearchRequest
@@ -89,8 +85,7 @@ class _Asked:
     is_foreign: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(Value):
     view: LoadedView
     shared: bool
     candidate: Candidate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from hindsight_bus.app.tail import LogCommit
 from hindsight_bus.domain.events import Entry, Event
@@ -20,7 +20,7 @@ class WatchEvent:
     """An event with the memory as it was then; one object for all subscribers."""
 
     event: Event
-    entry: Entry = field(repr=False)
+    entry: Entry
     index: int
     memory: Memory
     wire: object | None = None

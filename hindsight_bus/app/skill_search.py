@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, replace
 
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.freshness import Freshness
@@ -16,6 +15,7 @@ from hindsight_bus.domain.position import Positions
 from hindsight_bus.domain.query import Filter
 from hindsight_bus.domain.skills import Skill, SkillState, SkillVersion
 from hindsight_bus.domain.tasks import kind_tag
+from hindsight_bus.domain.values import Value, field, replace
 from hindsight_bus.ports import Ref, Stored
 
 SKILL_TAG = "skill"
@@ -23,8 +23,7 @@ MAX_RECOMMENDED = 3
 _MAX_QUERY_CHARS = 2048
 
 
-@dataclass(frozen=True, slots=True)
-class FoundSkill:
+class FoundSkill(Value):
     """A skill with one of its versions, and how well it fits what was asked for (0 where nothing was)."""
 
     skill: Stored[Skill]
@@ -32,8 +31,7 @@ class FoundSkill:
     score: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class SkillQuery:
+class SkillQuery(Value):
     """What skills are looked for, and where."""
 
     places: tuple[Namespace, ...]

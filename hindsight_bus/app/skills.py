@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from hindsight_bus.app.caller import Caller
@@ -47,6 +46,7 @@ from hindsight_bus.domain.skills import (
 )
 from hindsight_bus.domain.tasks import Task, TaskOutcome, kind_tag, procedures_of, tasks_of
 from hindsight_bus.domain.trajectory import Trajectory
+from hindsight_bus.domain.values import Value, replace
 from hindsight_bus.ports import Ref, Stored
 
 T = TypeVar("T")
@@ -56,8 +56,7 @@ _FAILURES_TOLD = frozenset({"failed", "recovered"})
 _CLASSES = frozenset(each.value for each in ErrorClass)
 
 
-@dataclass(frozen=True, slots=True)
-class OutcomeReport:
+class OutcomeReport(Value):
     """How one use of a skill went, as its user says."""
 
     is_success: bool

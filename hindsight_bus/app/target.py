@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
 from hindsight_bus.app.commit import Committer
@@ -26,14 +25,14 @@ from hindsight_bus.domain.memory import (
 from hindsight_bus.domain.names import Namespace, ResourceName
 from hindsight_bus.domain.position import Positions
 from hindsight_bus.domain.records import NamespaceRecord, Receipt, SubjectRecord
+from hindsight_bus.domain.values import Value
 from hindsight_bus.ports import DueItem, Stored
 
 GONE = frozenset({MemoryState.FORGOTTEN, MemoryState.SUPERSEDED, MemoryState.EXPIRED})
 """States of a memory that only a restore brings back."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeRequest:
+class ChangeRequest(Value):
     """What every change has in common."""
 
     agent: str
@@ -48,8 +47,7 @@ class ChangeRequest:
         return self.name.namespace
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Value):
     """A memory as found, with what its change depends on."""
 
     memory: StoredMemory

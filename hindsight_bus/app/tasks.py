@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import builtins
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.commit import Committer
@@ -36,6 +35,7 @@ from hindsight_bus.domain.tasks import (
     procedures_of,
     tasks_of,
 )
+from hindsight_bus.domain.values import Value, field, replace
 from hindsight_bus.ports import Committed, DueItem, Ids, Ref, Stored
 
 MAX_STEPS = 10_000
@@ -46,8 +46,7 @@ _MAX_QUERY_CHARS = 2048
 _OF_FAILURES = outcome_tag(TaskOutcome.FAILURE)
 
 
-@dataclass(frozen=True, slots=True)
-class TaskDraft:
+class TaskDraft(Value):
     """A task to start, as decoded."""
 
     goal: str
@@ -60,8 +59,7 @@ class TaskDraft:
     """Of the lessons."""
 
 
-@dataclass(frozen=True, slots=True)
-class StartedTask:
+class StartedTask(Value):
     """A task, the lessons that match its goal or kind, those of failures first, and the skills to be relied on."""
 
     task: Stored[Task]
@@ -70,8 +68,7 @@ class StartedTask:
     positions: Positions
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedTask:
+class ChangedTask(Value):
     """A task after a change, and how many steps the change brought and repeated."""
 
     task: Stored[Task]
@@ -80,8 +77,7 @@ class ChangedTask:
     duplicates: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Value):
     """How a task ended, and who says so."""
 
     outcome: TaskOutcome

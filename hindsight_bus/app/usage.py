@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
 
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.commit import Committer
@@ -17,11 +16,11 @@ from hindsight_bus.domain.names import Namespace, ResourceName
 from hindsight_bus.domain.position import Position, Positions
 from hindsight_bus.domain.records import Receipt, Usage
 from hindsight_bus.domain.usage import Given, estimate_used
+from hindsight_bus.domain.values import Value, replace
 from hindsight_bus.ports import Record, Ref, Stored
 
 
-@dataclass(frozen=True, slots=True)
-class UsageReport:
+class UsageReport(Value):
     """What an agent was given for one answer, and what the answer used of it: named, or told by its text."""
 
     retrieved: tuple[ResourceName, ...]
@@ -33,8 +32,7 @@ class UsageReport:
     payload: str
 
 
-@dataclass(frozen=True, slots=True)
-class UsageOutcome:
+class UsageOutcome(Value):
     """What was counted as used, in the order in which it was given, and how much was counted as given."""
 
     used: list[ResourceName]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from hindsight_bus.app.deadline import waiting_limit
@@ -24,6 +23,7 @@ from hindsight_bus.domain.memory import MemoryState
 from hindsight_bus.domain.names import Namespace
 from hindsight_bus.domain.position import Position
 from hindsight_bus.domain.records import NamespaceRecord, Usage
+from hindsight_bus.domain.values import replace
 from hindsight_bus.ports import Candidate, NamespaceView, Row, ViewQuery
 
 T = TypeVar("T")

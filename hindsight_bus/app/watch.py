@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.matching import Interest, Matcher
@@ -25,6 +24,7 @@ from hindsight_bus.domain.names import Namespace, Pattern
 from hindsight_bus.domain.position import Position, Positions
 from hindsight_bus.domain.query import EventFilter, Filter
 from hindsight_bus.domain.records import NamespaceRecord
+from hindsight_bus.domain.values import Value
 
 MAX_EVENTS = 200
 _MAX_BATCH_BYTES = 2 << 20
@@ -32,33 +32,28 @@ _CHECKPOINT_SECONDS = 10.0
 _SNAPSHOT_PAGE = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Now:
+class Now(Value):
     """Start at what happens from now on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Beginning:
+class Beginning(Value):
     """Start at the oldest event retained."""
 
 
-@dataclass(frozen=True, slots=True)
-class AfterTokens:
+class AfterTokens(Value):
     """Start after what the tokens have seen; partitions that they do not name start now."""
 
     positions: Positions
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Value):
     """Start with the memories that match now, then what follows."""
 
 
 WatchStart = Now | Beginning | AfterTokens | Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class WatchRequest:
+class WatchRequest(Value):
     """One subscription."""
 
     patterns: tuple[Pattern, ...]
@@ -66,31 +61,27 @@ class WatchRequest:
     start: WatchStart
 
 
-@dataclass(frozen=True, slots=True)
-class Confirmed:
+class Confirmed(Value):
     """The subscription stands; everything after ``positions`` will follow."""
 
     positions: Positions
     oldest_revision: int
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Value):
     """Events in order, and the resume point after them."""
 
     events: list[WatchEvent]
     positions: Positions
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotPart:
+class SnapshotPart(Value):
     """Memories that match now."""
 
     memories: list[Memory]
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Value):
     """Nothing new up to ``positions``."""
 
     positions: Positions

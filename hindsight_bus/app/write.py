@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import chain, repeat
 
 from hindsight_bus.app.attempt import WriteTools
@@ -23,6 +22,7 @@ from hindsight_bus.domain.memory import Channel
 from hindsight_bus.domain.policy import Policy
 from hindsight_bus.domain.position import Positions
 from hindsight_bus.domain.statements import statement_key, subject_key
+from hindsight_bus.domain.values import replace
 
 
 class Writer:

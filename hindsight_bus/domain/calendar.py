@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date, timedelta
+
+from hindsight_bus.domain.values import Value
 
 Range = tuple[date, date]
 
@@ -18,8 +19,7 @@ _OTHER_OCCURRENCE = 0.8
 """What a date without its year is worth in another year than the one nearest at hand."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Value):
     """One thing that a time expression can mean, and how likely it is beside the likeliest one, above 0 to 1."""
 
     start: date

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hindsight_bus.domain.suspicion import Closeness
+from hindsight_bus.domain.values import Value
 
 Floats = NDArray[np.float64]
 
@@ -24,8 +24,7 @@ _CHANCE = 1.0 / 3.0
 """How the odds of the best of several namespaces without an answer grow with their number, as measured."""
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(Value):
     """Weights of one embedding profile. The default withholds nothing: it is for profiles that nobody calibrated."""
 
     background: float = 0.0

@@ -7,17 +7,16 @@ no other claim does: a group is a memory. A speaker has one claim; where the car
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
 
 from hindsight_bus.domain.errors import SubjectFull
 from hindsight_bus.domain.memory import Claim
 from hindsight_bus.domain.records import SubjectRecord
+from hindsight_bus.domain.values import Value, replace
 
 MAX_CLAIMS = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
+class Moved(Value, kw_only=True):
     """A claim that went from one memory to another; its wording needs a copy under the new memory and version."""
 
     before: Claim

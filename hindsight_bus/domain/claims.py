@@ -8,7 +8,6 @@ ids, times and version numbers come in as arguments.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from hindsight_bus.domain.claim_set import (
@@ -29,6 +28,7 @@ from hindsight_bus.domain.claim_set import (
 from hindsight_bus.domain.errors import SupersedesIncomplete
 from hindsight_bus.domain.memory import Claim
 from hindsight_bus.domain.records import SubjectRecord
+from hindsight_bus.domain.values import Value, field, replace
 
 
 class Assertion(Enum):
@@ -46,8 +46,7 @@ class Assertion(Enum):
     """Its speaker has said otherwise since; it never enters the set."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Value, kw_only=True):
     """A changed set of claims, not settled yet; its sequence grew by one."""
 
     record: SubjectRecord
@@ -59,8 +58,7 @@ class Change:
     """Claims that now belong to another memory (``reinstate``, ``merge``)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asserted(Change):
+class Asserted(Change, kw_only=True):
     """What became of one new claim."""
 
     assertion: Assertion

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 
 from hindsight_bus.domain.tokens import estimated_tokens
+from hindsight_bus.domain.values import Value, replace
 
 _NONCE = re.compile(r"[0-9a-f]{16}")
 _COSTLIEST_NONCE = "0a" * 8
@@ -47,8 +47,7 @@ class Mark(Enum):
     """Its text goes on beyond what is shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Value):
     """One memory of a block."""
 
     text: str
@@ -59,8 +58,7 @@ class Line:
     marks: tuple[Mark, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Value):
     """What stands between two delimiters."""
 
     nonce: str
@@ -70,8 +68,7 @@ class Block:
     lines: tuple[Line, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
+class _Words(Value):
     preface: str
     advice: str
     marks: dict[Mark, str]

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 
 from hindsight_bus.domain.gazetteer import CITIES, COUNTRIES, EMPLOYERS, LANGUAGES, SUBSIDIARIES, TOPICS
 from hindsight_bus.domain.language import fold, simplify
 from hindsight_bus.domain.sentences import SHAPES, Fact
+from hindsight_bus.domain.values import Value, replace
 
 SINGLE_VALUED = frozenset(
     {
@@ -35,8 +35,7 @@ MAX_SENTENCE_CHARS = 160
 """The rules read no longer text; known subjects are looked for in any."""
 
 
-@dataclass(frozen=True, slots=True)
-class Derivation:
+class Derivation(Value):
     """What the rules read from a text."""
 
     subject: str
@@ -72,8 +71,7 @@ def derive_subject(
     return _mentioned(fold(text), known)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
+class _Reading(Value):
     subject: str
     value: str
     is_certain: bool = False

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hindsight_bus.domain.values import Value
 
 _SAME_WORDS = 0.85
 """Share of the words of two texts that both have, from which on they say the same."""
@@ -14,8 +15,7 @@ _FEW_WORDS = 6
 """Below this many words one word makes another statement: only equal words are the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class Saying:
+class Saying(Value):
     """What somebody said about what."""
 
     writer: str

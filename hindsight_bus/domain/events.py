@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 from hindsight_bus.domain.memory import MemoryState, MemoryType
 from hindsight_bus.domain.names import Namespace
+from hindsight_bus.domain.values import Value
 
 
 class EventKind(IntEnum):
@@ -44,8 +44,7 @@ KINDS_BESIDE = (EventKind.POLICY, EventKind.TASK, EventKind.SKILL)
 """What is no event of a memory at all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Value):
     """One thing that happened to one memory. It names the version record instead of carrying its text."""
 
     kind: EventKind
@@ -80,8 +79,7 @@ class Event:
     """USED: how often an answer has used it by now."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Value):
     """One commit in the log: revision, stamp, the store's time and 1..n events in order."""
 
     partition: int

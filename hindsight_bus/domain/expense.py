@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from hindsight_bus.domain.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class ModelUsage:
+class ModelUsage(Value):
     """What calls to models took."""
 
     calls: int = 0

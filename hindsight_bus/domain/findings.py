@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 
 from hindsight_bus.domain.failures import ErrorClass, class_of, failure_of, is_dissatisfied, is_satisfied
@@ -16,6 +16,7 @@ from hindsight_bus.domain.language import fold
 from hindsight_bus.domain.names import digest
 from hindsight_bus.domain.tasks import Rating, Step, StepKind, TaskOutcome
 from hindsight_bus.domain.trajectory import Trajectory, excerpt
+from hindsight_bus.domain.values import Value, replace
 
 REPEATS = 3
 """Equal calls with equal answers that count as going in circles."""
@@ -44,8 +45,7 @@ class Rule(Enum):
     SUCCEEDED = "succeeded"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Value):
     """One fact about a task."""
 
     rule: Rule

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from hindsight_bus.domain.language import fold, simplify
 from hindsight_bus.domain.memory import Channel, Decision, MemoryType
 from hindsight_bus.domain.policy import Policy
+from hindsight_bus.domain.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Value):
     """What the gate says of a write."""
 
     rejection: Decision | None = None

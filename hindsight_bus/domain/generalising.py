@@ -15,6 +15,7 @@ from typing import Any
 
 from hindsight_bus.domain.findings import Attempt
 from hindsight_bus.domain.skills import Origin, SkillParameter, SkillStep, SkillVersion, Way
+from hindsight_bus.domain.values import Value
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _HOLE = "\x00"
@@ -30,15 +31,13 @@ Path = tuple[str | int, ...]
 Leaf = str | int | float
 
 
-@dataclass(frozen=True, slots=True)
-class _Input:
+class _Input(Value):
     origin: Origin
     value: Leaf
     step: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
+class _Shape(Value):
     """A value with its inputs taken out; one that is an input as a whole is but a hole."""
 
     text: str

@@ -7,17 +7,16 @@ and not settled), and the dead letters.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 from hindsight_bus.domain.events import Entry
 from hindsight_bus.domain.names import Pattern
 from hindsight_bus.domain.position import Position
 from hindsight_bus.domain.query import EventFilter
+from hindsight_bus.domain.values import Storable, Value
 
 
-@dataclass(frozen=True, slots=True)
-class GroupRecord:
+class GroupRecord(Storable):
     """A group as it was created; it never changes."""
 
     tenant: str
@@ -55,16 +54,14 @@ class Action(IntEnum):
     REJECT = 4
 
 
-@dataclass(frozen=True, slots=True)
-class EventId:
+class EventId(Value):
     """An event of a partition: revision of its commit and place within it."""
 
     revision: int
     index: int
 
 
-@dataclass(frozen=True, slots=True)
-class Settlement:
+class Settlement(Value):
     """What is to be done with one delivery."""
 
     event: EventId
@@ -77,8 +74,7 @@ class Settlement:
     """RETRY, REJECT: why, kept with the dead letter."""
 
 
-@dataclass(frozen=True, slots=True)
-class Redelivery:
+class Redelivery(Value):
     """An event that is given out again, with its whole log entry."""
 
     event: EventId
@@ -88,8 +84,7 @@ class Redelivery:
     entry: Entry
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Value):
     """What was due again in a partition."""
 
     redeliveries: list[Redelivery]
@@ -99,8 +94,7 @@ class Claim:
     """Where the group is; not where it was last when it was sent elsewhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class GroupProgress:
+class GroupProgress(Value):
     """Where a group stands in one partition."""
 
     cursor: Position
@@ -118,8 +112,7 @@ class GroupProgress:
     """Member that holds the partition of an ordered group."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeadLetter:
+class DeadLetter(Value):
     """An event that no member could settle."""
 
     sequence: int

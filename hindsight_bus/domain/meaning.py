@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from hindsight_bus.domain import memory, vectors
 from hindsight_bus.domain.suspicion import Closeness
+from hindsight_bus.domain.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
+class Meaning(Value):
     """What memories must be about, as somebody asked for it."""
 
     text: str = ""
     """In any words; says nothing where a vector is given."""
-    vector: bytes = field(default=b"", repr=False)
+    vector: bytes = b""
     """float16, little endian, L2-normalised, shape (d,): compared with in place of the text's."""
     threshold: float = 0.0
     """Cosine, inclusive, from which a memory is about it; 0 = whatever fits the profile and the languages."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MeaningQuery:
+class MeaningQuery(Value, eq=False):
     """A meaning as vectors are compared with it."""
 
     vector: vectors.Vector

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import IntEnum
 
 from hindsight_bus.domain.names import Namespace, digest, memory_name
+from hindsight_bus.domain.values import Storable, Value
 
 
 class MemoryType(IntEnum):
@@ -88,8 +88,7 @@ class Decision(IntEnum):
 DEFAULT_IMPORTANCE = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Attachment:
+class Attachment(Value):
     """Something outside the store that a memory points at."""
 
     uri: str
@@ -97,8 +96,7 @@ class Attachment:
     title: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
+class Version(Storable):
     """Text and fields of one version of a memory; immutable. Key: (memory_id, number)."""
 
     namespace: Namespace
@@ -140,8 +138,7 @@ class Version:
         return "" if self.subject_derived else self.subject
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Value):
     """One speaker's statement: what ``settle`` decides on. Its key is the speaker; with MANY, and the statement."""
 
     speaker: str
@@ -162,8 +159,7 @@ class Claim:
     """The claim was made with cardinality MANY."""
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(Storable):
     """The mutable part of a memory, one a memory."""
 
     namespace: Namespace
@@ -190,8 +186,7 @@ class Head:
     """Ids of the open suspicions that it is a side of, oldest first; none unless it is live."""
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Value):
     """A memory as a reader sees it: head and one version, with the store's times and revisions."""
 
     head: Head
@@ -222,8 +217,7 @@ def etag_of(record_id: str, version: int) -> str:
     return digest("etag", record_id, str(version), size=8)
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(Storable):
     """One step in how a memory came to its state; appended to its history in the commit that caused it."""
 
     memory_id: str
@@ -237,12 +231,11 @@ class Transition:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Vector:
+class Vector(Value):
     """A memory version's vector in one profile. Key: (memory_id, version, profile)."""
 
     memory_id: str
     version: int
     profile: str
-    values: bytes = field(repr=False)
+    values: bytes
     """float16, little endian, L2-normalised before rounding, shape (d,)."""

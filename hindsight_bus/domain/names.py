@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 
 from hindsight_bus.domain.errors import InvalidField
+from hindsight_bus.domain.values import Value
 
 MAX_PART_CHARS = 64
 _EXTRA = frozenset("._-@")
@@ -56,8 +56,7 @@ def _parts(text: str, field: str) -> list[str]:
     return parts
 
 
-@dataclass(frozen=True, slots=True)
-class Namespace:
+class Namespace(Value):
     """A set of memories under one name, within one tenant."""
 
     tenant: str
@@ -100,8 +99,7 @@ def partition_of(owner: str, partitions: int) -> int:
     return int(owner[:8], 16) % partitions
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Value):
     """``scope:owner:kind`` where each part is a name or ``*``, within one tenant."""
 
     tenant: str
@@ -149,8 +147,7 @@ class Pattern:
         return (partition_of(owner_id(self.tenant, self.scope, self.owner), total),)
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceName:
+class ResourceName(Value):
     """``namespaces/{namespace}/{collection}/{id}``."""
 
     namespace: Namespace

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from hindsight_bus.domain.failures import ErrorClass
 from hindsight_bus.domain.findings import Finding, Rule
 from hindsight_bus.domain.trajectory import excerpt
+from hindsight_bus.domain.values import Value
 
 _REPORT_CHARS = 140
 _NAME_CHARS = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Phrases:
+class Phrases(Value):
     """Templates of one language. Fields: what, report, kind, times, seconds, remedy, change."""
 
     facts: Mapping[Rule, str]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 
 from hindsight_bus.domain.names import Namespace, Pattern
+from hindsight_bus.domain.values import Storable, Value, fields, replace
 
 
 class ConflictPolicy(IntEnum):
@@ -37,8 +37,7 @@ class RankingProfile(IntEnum):
         return _PROFILE_WEIGHTS[self]
 
 
-@dataclass(frozen=True, slots=True)
-class RankingWeights:
+class RankingWeights(Value):
     """How much each factor counts; scaled to sum 1 by ``normalised``."""
 
     relevance: float = 0.6
@@ -58,8 +57,7 @@ _PROFILE_WEIGHTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Value):
     """Rules in force for one namespace; every field is set. See ``policy`` in ``hbus.v1`` for units and limits."""
 
     embedding_profile: str = ""
@@ -75,8 +73,7 @@ class Policy:
     recency_shape: RecencyShape = RecencyShape.EXPONENTIAL
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyRecord:
+class PolicyRecord(Storable):
     """The policy stored for one pattern; None = not set here. Key: the pattern."""
 
     pattern: Pattern
@@ -106,4 +103,4 @@ def resolve(records: Iterable[PolicyRecord], name: Namespace) -> tuple[Policy, l
             value = getattr(record, field)
             if value is not None:
                 chosen.setdefault(field, value)
-    return replace(Policy(), **chosen), matching  # type: ignore[arg-type]
+    return replace(Policy(), **chosen), matching

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from hindsight_bus.domain.errors import InvalidField
 from hindsight_bus.domain.names import digest
+from hindsight_bus.domain.values import Value
 
 MAX_TOKENS = 32
 _FORMAT = 1
@@ -19,8 +19,7 @@ _SEAL_BYTES = 8
 _STAMP_BYTES = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Value):
     """A place in one partition's log: right after the entry ``revision``. Revision 0 is the start of the log."""
 
     partition: int

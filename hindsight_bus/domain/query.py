@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from enum import IntEnum
 
 from hindsight_bus.domain.events import QUIET_KINDS, Event, EventKind
 from hindsight_bus.domain.meaning import Meaning
 from hindsight_bus.domain.memory import MemoryState, MemoryType, Version
+from hindsight_bus.domain.values import Value
 
 
 class SearchChannel(IntEnum):
@@ -24,8 +24,7 @@ class SearchChannel(IntEnum):
 LIVE_STATES = frozenset({MemoryState.ACTIVE, MemoryState.CONTESTED})
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Value):
     """All given conditions must hold; an empty one matches every live memory. Times in Unix milliseconds, 0 = unset."""
 
     types: frozenset[MemoryType] = frozenset()
@@ -91,8 +90,7 @@ class Filter:
 _DEFAULT = Filter()
 
 
-@dataclass(frozen=True, slots=True)
-class EventFilter:
+class EventFilter(Value):
     """Conditions on events. A memory that matches before or after the event will do."""
 
     types: frozenset[MemoryType] = frozenset()

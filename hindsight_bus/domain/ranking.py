@@ -8,13 +8,12 @@ likelihood that the best of them answers says what that order is worth.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from hindsight_bus.domain.calibration import Calibration, likelihood
 from hindsight_bus.domain.policy import RankingWeights, RecencyShape
+from hindsight_bus.domain.values import Value
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -48,8 +47,7 @@ _UNUSED_SUPPORT = 4
 """Times that a memory counts as given and not used, before anything was reported."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Value):
     """What the channels say of each candidate by itself."""
 
     cosine: Floats | None

@@ -6,11 +6,11 @@ resource names.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import IntEnum
 
 from hindsight_bus.domain.memory import Claim, MemoryState, MemoryType
 from hindsight_bus.domain.names import Namespace
+from hindsight_bus.domain.values import Storable, Value, field
 
 
 class ConflictState(IntEnum):
@@ -36,8 +36,7 @@ class ResolutionAction(IntEnum):
     KEEP_ALL = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Value):
     """Where one group of equal statements, that is one memory, stands within its subject."""
 
     state: MemoryState
@@ -45,8 +44,7 @@ class Standing:
     """0 to 0.99, rounded to 1e-6."""
 
 
-@dataclass(frozen=True, slots=True)
-class SubjectRecord:
+class SubjectRecord(Storable):
     """The claims on one subject, and how they were last settled. Key: (namespace, key).
 
     A memory without a subject has a record of its own under the fingerprint of its statement, so equal texts meet
@@ -76,8 +74,7 @@ class SubjectRecord:
     """Ids of members whose state is ARCHIVED whatever the standing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Resolution:
+class Resolution(Value):
     """Who decided what, and why."""
 
     action: ResolutionAction
@@ -87,8 +84,7 @@ class Resolution:
     time_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class ConflictSide:
+class ConflictSide(Value):
     """One side of a conflict."""
 
     memory_id: str
@@ -97,8 +93,7 @@ class ConflictSide:
     speakers: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(Storable):
     """A contradiction that somebody should see. Key: id."""
 
     namespace: Namespace
@@ -113,8 +108,7 @@ class Conflict:
     resolution: Resolution | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NamespaceRecord:
+class NamespaceRecord(Storable):
     """A namespace that exists. Key: namespace."""
 
     namespace: Namespace
@@ -123,8 +117,7 @@ class NamespaceRecord:
     """0 until known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(Storable):
     """The answer to a request_id. Key: (namespace, principal, request_id)."""
 
     namespace: Namespace
@@ -138,8 +131,7 @@ class Receipt:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Storable):
     """How often a memory was given to an agent and how often the answer used it, as reported. Key: memory_id.
 
     Both only grow, so the greater of two values is the newer one.
@@ -151,8 +143,7 @@ class Usage:
     used: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Fingerprint:
+class Fingerprint(Storable):
     """That an EPISODIC memory with this text, event time and source exists. Key: (namespace, digest)."""
 
     namespace: Namespace

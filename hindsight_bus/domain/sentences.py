@@ -7,8 +7,9 @@ the speaker says "I". Gaps are bounded, so matching is linear in the (short) sen
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
+
+from hindsight_bus.domain.values import Value
 
 
 class Fact(Enum):
@@ -28,8 +29,7 @@ class Fact(Enum):
     FAVOURITE = "favourite"
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Value):
     """One sentence form."""
 
     fact: Fact

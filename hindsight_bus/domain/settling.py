@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 
 from hindsight_bus.domain.claim_set import is_many
 from hindsight_bus.domain.events import EventKind
@@ -12,14 +11,14 @@ from hindsight_bus.domain.memory import Claim, MemoryState
 from hindsight_bus.domain.names import digest
 from hindsight_bus.domain.policy import ConflictPolicy, Policy
 from hindsight_bus.domain.records import ConflictSide, ConflictState, Standing, SubjectRecord
+from hindsight_bus.domain.values import Value, replace
 
 MAX_SCORE = 0.99
 _DIGITS = 6
 _DAY_MS = 86_400_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
+class _Group(Value):
     """The claims of one memory."""
 
     memory_id: str
@@ -114,8 +113,7 @@ _HELD_BY: dict[ConflictPolicy, Callable[[Sequence[_Group], float], set[str]]] = 
 # --- settling a record anew ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class StandingChange:
+class StandingChange(Value):
     """A memory of the set whose state or score differs from when the subject was last settled."""
 
     memory_id: str
@@ -124,8 +122,7 @@ class StandingChange:
     after: Standing
 
 
-@dataclass(frozen=True, slots=True)
-class ConflictChange:
+class ConflictChange(Value):
     """What becomes of the subject's conflict."""
 
     conflict_id: str
@@ -136,8 +133,7 @@ class ConflictChange:
     """Best first, without texts; empty unless OPEN."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(Value):
     """A subject record as it is to be stored, and what that changes."""
 
     record: SubjectRecord

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from hindsight_bus.domain.phrases import phrases_in
 from hindsight_bus.domain.skills import Origin, Skill, SkillStep, SkillVersion
 from hindsight_bus.domain.trajectory import excerpt
+from hindsight_bus.domain.values import Value
 
 _GOAL_CHARS, _NAME_CHARS, _VALUE_CHARS, _ARGUMENTS_CHARS = 240, 64, 60, 160
 _MAX_NEEDED = 12
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
+class _Words(Value):
     title: str
     unnamed: str
     trigger: str

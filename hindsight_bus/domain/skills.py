@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import groupby
 
@@ -11,6 +10,7 @@ from hindsight_bus.domain.findings import Attempt, attempts_of
 from hindsight_bus.domain.names import Namespace
 from hindsight_bus.domain.tasks import TaskOutcome
 from hindsight_bus.domain.trajectory import Trajectory
+from hindsight_bus.domain.values import Storable, Value, replace
 
 MAX_STEPS = 20
 """A longer way is the story of one task, not a skill."""
@@ -41,8 +41,7 @@ class Origin(IntEnum):
     RESULT = 3
 
 
-@dataclass(frozen=True, slots=True)
-class SkillParameter:
+class SkillParameter(Value):
     """One value that differs from task to task; ``{{name}}`` stands for it in the steps."""
 
     name: str
@@ -53,8 +52,7 @@ class SkillParameter:
     """RESULT: number of the step, from 1, in whose result it was seen."""
 
 
-@dataclass(frozen=True, slots=True)
-class SkillStep:
+class SkillStep(Value):
     """One call."""
 
     tool: str
@@ -64,8 +62,7 @@ class SkillStep:
     """It was called several times in a row with different arguments; these are those of the first."""
 
 
-@dataclass(frozen=True, slots=True)
-class SkillVersion:
+class SkillVersion(Storable):
     """What a skill consists of in one version; immutable. Key: (skill_id, number)."""
 
     namespace: Namespace
@@ -84,8 +81,7 @@ class SkillVersion:
         return tuple(step.tool for step in self.steps)
 
 
-@dataclass(frozen=True, slots=True)
-class KnownFailure:
+class KnownFailure(Value):
     """A way in which a tool of the skill has failed."""
 
     tool: str
@@ -93,8 +89,7 @@ class KnownFailure:
     times: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Skill:
+class Skill(Storable):
     """How a skill stands and how it has done; the memory of the same id tells of it. Key: id."""
 
     namespace: Namespace
@@ -133,8 +128,7 @@ class Skill:
         return self.state is SkillState.ACTIVE and self.confidence >= RECOMMENDED_FROM
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Value):
     """How one use of a skill went, and how far whoever says so is to be believed."""
 
     is_success: bool
@@ -177,8 +171,7 @@ def with_known(skill: Skill, failures: tuple[KnownFailure, ...]) -> Skill:
 # --- what a task shows ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(Value):
     """The calls that led a task to its end: those that worked, repetitions in a row counted once."""
 
     goal: str

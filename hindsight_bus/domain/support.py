@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from hindsight_bus.domain.failures import failure_of
@@ -19,6 +18,7 @@ from hindsight_bus.domain.names import digest
 from hindsight_bus.domain.prompting import MAX_TEXT_CHARS
 from hindsight_bus.domain.tasks import Item, ItemKind, Lesson, Step, TaskOutcome
 from hindsight_bus.domain.trajectory import Case, excerpt
+from hindsight_bus.domain.values import Value
 
 MIN_QUOTE_CHARS = 8
 ENOUGH = 2
@@ -36,8 +36,7 @@ _PARTS = ("situation", "action", "result", "lesson")
 _WORD = re.compile(r"\w")
 
 
-@dataclass(frozen=True, slots=True)
-class Supported:
+class Supported(Value):
     """What is left of an answer."""
 
     items: tuple[Item, ...]

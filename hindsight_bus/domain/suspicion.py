@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from hindsight_bus.domain.derivation import derive_subject
 from hindsight_bus.domain.memory import Channel, Version
 from hindsight_bus.domain.statements import statement_key
+from hindsight_bus.domain.values import Value, field
 
 
-@dataclass(frozen=True, slots=True)
-class Closeness:
+class Closeness(Value):
     """From which cosine two statements are close in meaning, in one embedding profile.
 
     Cosines of unrelated statements differ by language and are lower across languages, so one threshold does not fit.

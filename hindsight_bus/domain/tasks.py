@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import IntEnum
 
 from hindsight_bus.domain.expense import ModelUsage
 from hindsight_bus.domain.memory import Channel
 from hindsight_bus.domain.names import Namespace
+from hindsight_bus.domain.values import Storable, Value, field
 
 Ranges = tuple[tuple[int, int], ...]
 """Sequence numbers as (first, last) pairs, ascending, with a gap between any two."""
@@ -67,8 +67,7 @@ _CHANNEL_OF_KIND = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Value):
     """One thing that happened in a task; immutable."""
 
     sequence: int
@@ -102,8 +101,7 @@ class Step:
         return sum(len(text) if text.isascii() else len(text.encode()) for text in texts)
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Storable):
     """One task of an agent. Key: id."""
 
     namespace: Namespace
@@ -180,8 +178,7 @@ def tool_tag(tool: str) -> str:
     return f"tool:{tool}"[:64]
 
 
-@dataclass(frozen=True, slots=True)
-class TaskSteps:
+class TaskSteps(Storable):
     """Steps recorded by one call; immutable. Key: (task_id, number)."""
 
     namespace: Namespace
@@ -192,8 +189,7 @@ class TaskSteps:
     steps: tuple[Step, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Value):
     """One thing that a reflection says, with the steps that show it."""
 
     kind: ItemKind
@@ -203,8 +199,7 @@ class Item:
     """DIFFERENCE: the steps of the other task that show it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lesson:
+class Lesson(Value):
     """What was learnt, in the form situation - action - result - lesson, with the steps that show it."""
 
     situation: str
@@ -222,8 +217,7 @@ class Lesson:
     """Tools of the steps that it cites: a model's lessons are one only if they are about the same tools."""
 
 
-@dataclass(frozen=True, slots=True)
-class Insights:
+class Insights(Value):
     """What a reflector makes of a trajectory."""
 
     items: tuple[Item, ...]
@@ -241,8 +235,7 @@ class Insights:
     """What did not go as it should, for people: why rules took a model's place, for example."""
 
 
-@dataclass(frozen=True, slots=True)
-class LearntLesson:
+class LearntLesson(Value):
     """A lesson of a reflection and the memory that holds it now."""
 
     memory_id: str
@@ -251,8 +244,7 @@ class LearntLesson:
     lesson: Lesson
 
 
-@dataclass(frozen=True, slots=True)
-class Reflection:
+class Reflection(Storable):
     """The reflection on a task. Key: task_id."""
 
     namespace: Namespace

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from enum import Enum
 
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from hindsight_bus.domain.calendar import EVER, LENGTH_DAYS, NEVER, Range, Reading, plus_days
 from hindsight_bus.domain.temporal_en import RULES as ENGLISH
 from hindsight_bus.domain.temporal_zh import RULES as CHINESE
+from hindsight_bus.domain.values import Value
 
 DAY_MS = 86_400_000
 _EVER_MS = -(2**62)
@@ -39,8 +39,7 @@ _AWAY = re.compile(
 _COUNTS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Value):
     """Event times from ``start_ms`` up to ``end_ms``, exclusive; ``weight`` is that of the reading."""
 
     start_ms: int
@@ -72,8 +71,7 @@ def edge(text: str) -> Edge | None:
     return next((each for each, pattern in _EDGES if pattern.search(lowered)), None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(Value):
     """One expression within a text."""
 
     start: int

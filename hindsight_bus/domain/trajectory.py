@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from hindsight_bus.domain.names import Namespace
 from hindsight_bus.domain.tasks import Ranges, Step, StepKind, TaskOutcome
 from hindsight_bus.domain.tokens import estimated_tokens
+from hindsight_bus.domain.values import Value, replace
 
 LONG_TOKENS = 4_000
 """Trajectories above it are trimmed to ``KEPT_SHARE``, and to ``MAX_KEPT_TOKENS``, so that a model can read them."""
@@ -22,8 +22,7 @@ _SPACE = re.compile(r"\s+")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Trajectory:
+class Trajectory(Value):
     """A task as it was recorded: what a reflector sees."""
 
     goal: str
@@ -36,8 +35,7 @@ class Trajectory:
     """Sequence numbers that were never recorded."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trimmed:
+class Trimmed(Value):
     """The steps that were kept, each cut to what decides, with token counts before and after."""
 
     steps: tuple[Step, ...]
@@ -45,8 +43,7 @@ class Trimmed:
     tokens_after: int
 
 
-@dataclass(frozen=True, slots=True)
-class Contrast:
+class Contrast(Value):
     """A task of the same kind that ended the other way, as a model gets to see it."""
 
     task_id: str
@@ -54,8 +51,7 @@ class Contrast:
     shown: tuple[Step, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Value):
     """A task to reflect on."""
 
     trajectory: Trajectory
@@ -66,8 +62,7 @@ class Case:
     contrast: Contrast | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Limits:
+class _Limits(Value):
     """Characters kept of each text."""
 
     thought: int

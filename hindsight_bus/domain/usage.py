@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence, Set
-from dataclasses import dataclass
 
 from hindsight_bus.domain.language import fold, simplify
+from hindsight_bus.domain.values import Value
 
 _WORD = re.compile(r"[\u3400-\u9fff]+|[^\W_\u3400-\u9fff]+(?:['’][a-z]+)?")
 _ENOUGH = 0.4
@@ -28,8 +28,7 @@ _STOP = frozenset(
 _EMPTY_CHARACTERS = frozenset("的了是在我你您他她它们这那有和与也就都不吗呢吧啊很会要说对于着过把被给让又还")
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Value):
     """A memory that an agent was given."""
 
     text: str

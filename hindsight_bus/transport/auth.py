@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import lru_cache
 from urllib.parse import unquote
 
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.domain.memory import Channel
 from hindsight_bus.domain.names import check_part
+from hindsight_bus.domain.values import replace
 
 AGENT_KEY = "hbus-agent"
 NOBODY = Caller(channels=frozenset(Channel))

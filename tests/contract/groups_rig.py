@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from hindsight_bus.domain.groups import Action, EventId, GroupRecord, Settlement
 from hindsight_bus.domain.names import Pattern, digest
 from hindsight_bus.domain.position import Position
 from hindsight_bus.domain.query import EventFilter
+from hindsight_bus.domain.values import replace
 from hindsight_bus.ports import Committed, Groups, Span
 from tests.contract.memory_log_rig import PARTITION, Rig, event, head
 

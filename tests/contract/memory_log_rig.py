@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from hindsight_bus.domain.events import Event, EventKind
 from hindsight_bus.domain.memory import Channel, Claim, Head, MemoryState, MemoryType, Transition, Version
 from hindsight_bus.domain.names import Namespace, digest, partition_of
+from hindsight_bus.domain.values import replace
 from hindsight_bus.ports import Commit, Committed, Delete, DueItem, MemoryLog, Put, Ref
 
 T = TypeVar("T")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
@@ -14,6 +13,7 @@ from hindsight_bus.domain.memory import MemoryType
 from hindsight_bus.domain.names import digest
 from hindsight_bus.domain.position import Position
 from hindsight_bus.domain.query import EventFilter
+from hindsight_bus.domain.values import replace
 from hindsight_bus.ports import CursorMoved, GroupFull, GroupGone, LogChanged
 from tests.contract.groups_rig import (
     BASIS,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from hindsight_bus.domain.values import replace
 from hindsight_bus.ports import PartitionHeld
 from tests.contract.groups_rig import (
     ORDERED,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
 from hindsight_bus.domain.names import Namespace
+from hindsight_bus.domain.values import replace
 from hindsight_bus.ports import Conflicted, DueItem, Lane, TakenItem
 from tests.contract.memory_log_rig import NS, PARTITION, PARTITIONS, Rig, due, head, head_ref
 

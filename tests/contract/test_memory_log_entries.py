@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import pytest
 
@@ -28,6 +27,7 @@ from hindsight_bus.domain.tasks import (
     TaskOutcome,
     TaskSteps,
 )
+from hindsight_bus.domain.values import replace
 from hindsight_bus.ports import HistoryStep, MemoryLog, Ref
 from tests.contract.memory_log_rig import (
     NS,

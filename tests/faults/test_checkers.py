@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pytest
 
@@ -12,6 +11,7 @@ from hindsight_bus.domain.memory import Channel, Claim, MemoryState, MemoryType
 from hindsight_bus.domain.names import Namespace
 from hindsight_bus.domain.policy import Policy
 from hindsight_bus.domain.records import SubjectRecord
+from hindsight_bus.domain.values import replace
 from tests.faults import checkers
 
 pytestmark = pytest.mark.faults

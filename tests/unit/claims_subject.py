@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hindsight_bus.domain import claims
 from hindsight_bus.domain.claims import Asserted, Change
 from hindsight_bus.domain.memory import Channel, Claim, MemoryState, MemoryType
@@ -12,6 +10,7 @@ from hindsight_bus.domain.policy import Policy
 from hindsight_bus.domain.records import Standing, SubjectRecord
 from hindsight_bus.domain.settling import ConflictChange, Settled, resettle
 from hindsight_bus.domain.statements import speaker_of
+from hindsight_bus.domain.values import replace
 
 DAY_MS = 86_400_000
 NAMESPACE = Namespace("t", "user", "zhangsan", "facts")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from hindsight_bus.app.caller import Caller
@@ -25,6 +24,7 @@ from hindsight_bus.app.groups import GroupTerms
 from hindsight_bus.app.watch import Beginning
 from hindsight_bus.domain.groups import Action, Settlement
 from hindsight_bus.domain.names import Pattern
+from hindsight_bus.domain.values import replace
 from tests.unit.app_rig import Node
 
 M = TypeVar("M", bound=Message)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import pytest
 
@@ -16,6 +15,7 @@ from hindsight_bus.domain.errors import Draining, InvalidField, NotFound
 from hindsight_bus.domain.groups import Action
 from hindsight_bus.domain.names import Namespace, Pattern
 from hindsight_bus.domain.query import EventFilter
+from hindsight_bus.domain.values import replace
 from tests.unit.app_rig import Node, running
 from tests.unit.consumer import TERMS, Requests, ack, consuming, pull, settlement, texts
 

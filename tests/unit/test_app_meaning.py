@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from hindsight_bus.domain.meaning import Meaning
 from hindsight_bus.domain.memory import MemoryState, MemoryType
 from hindsight_bus.domain.names import Namespace, Pattern
 from hindsight_bus.domain.query import EventFilter
+from hindsight_bus.domain.values import replace
 from tests.unit.app_rig import FACTS, Node, eventually, running
 from tests.unit.consumer import TERMS, consuming, pull, texts
 from tests.unit.test_app_watch import Stream, events_of, heard, is_idle, read, stored, told

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import pytest
 
@@ -15,6 +14,7 @@ from hindsight_bus.domain.errors import RevisionCompacted
 from hindsight_bus.domain.groups import Action
 from hindsight_bus.domain.names import partition_of
 from hindsight_bus.domain.position import Positions
+from hindsight_bus.domain.values import replace
 from tests.unit.app_rig import FACTS, Node, running
 from tests.unit.consumer import TERMS, ack, pull, texts
 

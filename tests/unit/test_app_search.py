@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from hindsight_bus.app.search import SearchAnswer, SearchRequest
 from hindsight_bus.domain.memory import MemoryState
 from hindsight_bus.domain.query import Filter
 from hindsight_bus.domain.tokens import estimated_tokens
+from hindsight_bus.domain.values import replace
 from tests.unit.app_rig import FACTS, Node, name_of, running
 
 DAY_MS = 86_400_000

@@ -6,7 +6,6 @@ import asyncio
 import itertools
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -30,6 +29,7 @@ from hindsight_bus.domain.events import EventKind
 from hindsight_bus.domain.memory import Channel, Memory, MemoryState, MemoryType
 from hindsight_bus.domain.names import Namespace
 from hindsight_bus.domain.position import Positions
+from hindsight_bus.domain.values import replace
 from tests.unit.app_rig import FACTS, Node, running
 
 OTHER = Namespace.parse("user:lisi:facts", "default")

@@ -1,7 +1,5 @@
 """The gate turns away small talk and overlong inferences, and nothing else."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +7,7 @@ from hypothesis import strategies as st
 from hindsight_bus.domain.gate import Verdict, admit, quota_applies
 from hindsight_bus.domain.memory import Channel, Decision, MemoryType
 from hindsight_bus.domain.policy import Policy
+from hindsight_bus.domain.values import replace
 
 POLICY = Policy()
 CLAIMING = [MemoryType.SEMANTIC, MemoryType.PROCEDURAL, MemoryType.LESSON]

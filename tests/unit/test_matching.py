@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -24,6 +24,7 @@ from hindsight_bus.domain.names import Namespace, Pattern, partition_of
 from hindsight_bus.domain.pattern_map import PatternMap
 from hindsight_bus.domain.query import EventFilter
 from hindsight_bus.domain.suspicion import Closeness
+from hindsight_bus.domain.values import replace
 from tests.unit.app_rig import EventLoopClock, SameThread, eventually
 
 PARTITIONS = 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from hindsight_bus.domain import ranking
 from hindsight_bus.domain.calibration import calibration_of
 from hindsight_bus.domain.policy import RankingProfile, RankingWeights, RecencyShape
+from hindsight_bus.domain.values import replace
 
 units = st.floats(0.0, 1.0)
 cosines = st.floats(-1.0, 1.0)

@@ -1,13 +1,12 @@
 """Which near memories are suspected of contradicting each other."""
 
-from dataclasses import replace
-
 import pytest
 
 from hindsight_bus.domain.language import detect
 from hindsight_bus.domain.memory import MemoryType, Version
 from hindsight_bus.domain.names import Namespace
 from hindsight_bus.domain.suspicion import Closeness, may_contradict, reads_alike
+from hindsight_bus.domain.values import replace
 
 NAMESPACE = Namespace("default", "user", "lin", "facts")
 

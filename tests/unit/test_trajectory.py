@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hindsight_bus.domain.tasks import Step, StepKind, TaskOutcome
 from hindsight_bus.domain.tokens import estimated_tokens
 from hindsight_bus.domain.trajectory import LONG_TOKENS, Trajectory, excerpt, told, trim
+from hindsight_bus.domain.values import replace
 from tests.trajectories import arbitrary_steps
 
 GOAL = "Refund the order of the customer"

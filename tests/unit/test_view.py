@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from hindsight_bus.domain.memory import MemoryState, MemoryType, Version
 from hindsight_bus.domain.names import Namespace
 from hindsight_bus.domain.policy import RankingWeights
 from hindsight_bus.domain.query import LIVE_STATES, Filter
+from hindsight_bus.domain.values import replace
 from hindsight_bus.domain.vectors import normalise, to_bytes
 from hindsight_bus.ports import Candidate, NamespaceView, Row, Vectors, ViewQuery
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -20,6 +19,7 @@ from hindsight_bus.domain.names import Namespace
 from hindsight_bus.domain.policy import RankingWeights, RecencyShape
 from hindsight_bus.domain.query import Filter, SearchChannel
 from hindsight_bus.domain.temporal import DAY_MS, edge, spans
+from hindsight_bus.domain.values import replace
 from hindsight_bus.domain.vectors import normalise, to_bytes
 from hindsight_bus.ports import Candidate, NamespaceView, Row, Vectors, ViewQuery
 
@@ -82,7 +82,7 @@ def ask(
         text, vector, wanted or Filter(), 20, NOW_MS, RankingWeights(1.0, 0.0, 0.0), 30.0,
         spans=spans(text, NOW_MS), edge=edge(text),
     )  # fmt: skip
-    return view.search([replace(asked, **more)])[0]  # type: ignore[arg-type]
+    return view.search([replace(asked, **more)])[0]
 
 
 def numbers(found: list[Candidate]) -> list[int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from hindsight_bus.domain import ranking
 from hindsight_bus.domain.duplicates import Saying, first_of_each
 from hindsight_bus.domain.memory import MemoryState
 from hindsight_bus.domain.query import Filter
+from hindsight_bus.domain.values import replace
 from hindsight_bus.ports import Candidate, Row, Vectors, ViewQuery
 
 _NEAR = 0.95

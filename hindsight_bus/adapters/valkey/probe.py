@@ -8,8 +8,8 @@ import structlog
 
 from hindsight_bus.adapters.valkey.client import Client
 from hindsight_bus.adapters.valkey.keys import META
-from hindsight_bus.adapters.valkey.records import SCHEMA
 from hindsight_bus.domain.errors import SchemaTooNew, StoreUnavailable
+from hindsight_bus.domain.values import SCHEMA
 
 _log = structlog.get_logger(__name__)
 
