@@ -127,7 +127,14 @@ class Server:
         servicers: dict[ServiceDescriptor, object] = {}
         if "memory" in config.roles:
             servicers[_service(memory_service_pb2)] = MemoryServicer(
-                app.writer, app.changer, app.reader, app.searcher, app.contexts, app.usage, outcomes
+                app.writer,
+                app.changer,
+                app.reader,
+                app.searcher,
+                app.contexts,
+                app.usage,
+                app.extractor,
+                outcomes,
             )
             servicers[_service(namespace_service_pb2)] = NamespaceServicer(app.namespaces)
         if "bus" in config.roles:

@@ -29,6 +29,7 @@ from hindsight_bus.app.commit import Committer
 from hindsight_bus.app.conflicts import Conflicts
 from hindsight_bus.app.consume import Consumers
 from hindsight_bus.app.context import ContextBuilder
+from hindsight_bus.app.extract import Extractor
 from hindsight_bus.app.groups import GroupBook
 from hindsight_bus.app.indexing import Caretaker, Indexer, Suspector, due_handlers
 from hindsight_bus.app.lessons import Lessons
@@ -74,6 +75,7 @@ class App:
     searcher: Searcher
     contexts: ContextBuilder
     usage: UsageRecorder
+    extractor: Extractor
     watcher: Watcher
     consumers: Consumers
     groups: GroupBook
@@ -192,6 +194,7 @@ async def assemble(
         searcher=searcher,
         contexts=ContextBuilder(searcher, partial(secrets.token_hex, 8)),
         usage=UsageRecorder(reader, committer),
+        extractor=Extractor(store, writer, models),
         watcher=Watcher(reader, tails, matcher, meanings, served),
         consumers=Consumers(store, groups, tails, matcher, meanings, book, served),
         groups=book,

@@ -170,6 +170,19 @@ def parse(text: str) -> Block:
     return block
 
 
+def texts_in(text: str) -> list[str]:
+    """Return the memories quoted in what may be a block, mangled or cut off; other lines are skipped. O(n)."""
+    found = (_LINE.fullmatch(line.strip()) for line in text.split("\n"))
+    texts = []
+    for line in found:
+        if line is not None:
+            try:
+                texts.append(unescape(line["text"]))
+            except ValueError:
+                continue
+    return texts
+
+
 def fit(
     groups: Sequence[Sequence[Line]], language: str, max_tokens: int
 ) -> list[tuple[int, tuple[Line, ...]]]:

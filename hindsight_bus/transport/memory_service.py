@@ -6,6 +6,7 @@ from hbus.v1 import memory_service_pb2 as pb
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.change import Changer
 from hindsight_bus.app.context import ContextBuilder
+from hindsight_bus.app.extract import Extractor
 from hindsight_bus.app.read import Reader
 from hindsight_bus.app.revise import MemoryChange
 from hindsight_bus.app.search import Searcher
@@ -13,7 +14,7 @@ from hindsight_bus.app.usage import UsageRecorder
 from hindsight_bus.app.write import Writer
 from hindsight_bus.domain.names import Namespace
 from hindsight_bus.transport import paging
-from hindsight_bus.transport.codec import context, fields, memories, queries
+from hindsight_bus.transport.codec import context, extraction, fields, memories, queries
 from hindsight_bus.transport.codec.outcomes import Outcomes
 from hindsight_bus.transport.writes import write_each
 
@@ -31,6 +32,7 @@ class MemoryServicer:
         searcher: Searcher,
         contexts: ContextBuilder,
         usage: UsageRecorder,
+        extractor: Extractor,
         outcomes: Outcomes,
     ) -> None:
         self._writer = writer
@@ -39,6 +41,7 @@ class MemoryServicer:
         self._searcher = searcher
         self._contexts = contexts
         self._usage = usage
+        self._extractor = extractor
         self._outcomes = outcomes
 
     async def WriteMemory(self, caller: Caller, request: pb.WriteMemoryRequest) -> pb.WriteMemoryResponse:
@@ -54,6 +57,14 @@ class MemoryServicer:
         caller.require_agent()
         outcomes = await write_each(self._writer, caller, request.writes)
         return self._outcomes.batch(outcomes, caller.tenant)
+
+    async def ExtractMemories(
+        self, caller: Caller, request: pb.ExtractMemoriesRequest
+    ) -> pb.ExtractMemoriesResponse:
+        """Find memories in a conversation, and write them."""
+        wanted = extraction.decode_extract(request, caller.tenant)
+        answer = await self._extractor.extract(caller, wanted)
+        return extraction.encode_extracted(answer, self._outcomes, caller.tenant)
 
     async def SearchMemories(
         self, caller: Caller, request: pb.SearchMemoriesRequest

@@ -187,3 +187,26 @@ async def test_the_command_line_prints_the_block_alone(server: ServerProcess, fa
     none = await context("-n", f"{facts}-none")
     assert (none.stdout, none.stderr) == ("", "nothing relevant found\n")
     assert (await context()).exit_code == 2
+
+
+async def test_a_conversation_becomes_memories(bus: Any, facts: str) -> None:
+    """What the user stated is found and written through the user's channel; what was recalled is not learnt again."""
+    first = await bus.extract(facts, [("user", "My name is Chen Wei."), ("assistant", "You live in Rome.")])
+    assert first.extractor == "rules"
+    [stored] = first.memories
+    assert hbus.label(hbus.Decision, stored.result.response.decision) == "stored"
+    assert hbus.label(hbus.Channel, stored.candidate.channel) == "user"
+    block = (await bus.context(facts, "What is my name?", after=first.token)).text
+    again = await bus.extract(facts, [("user", f"{block}\nWho am I?"), ("user", "My name is Chen Wei.")])
+    assert (again.recalled, len(again.memories)) == (1, 0)
+    shown = await bus.extract(facts, [("user", "我住在上海。")], dry_run=True)
+    assert shown.memories[0].candidate.subject == "home"
+    assert not shown.memories[0].HasField("result")
+    for turns, field in (
+        ([], "turns"),
+        ([("user", " ")], "turns[0].text"),
+        ([hbus.ConversationTurn(text="x")], "turns[0].role"),
+    ):
+        with pytest.raises(errors.HbusError) as refused:
+            await bus.extract(facts, turns)
+        assert refused.value.field == field

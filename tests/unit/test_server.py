@@ -55,6 +55,7 @@ class Running:
             "namespaces",
             "tasks",
             "reflections",
+            "extractor",
             "skills",
             "skill_search",
             "promoter",

@@ -95,7 +95,7 @@ class Services:
         boundary = Boundary(OpenAccess(), self.streams, NoMetrics(), log)
         self._server = grpc.aio.server(options=[("grpc.max_receive_message_length", 16 << 20)])
         for module, servicer in (
-            (memory_service_pb2, MemoryServicer(app, app, app, app, app, app, outcomes)),
+            (memory_service_pb2, MemoryServicer(app, app, app, app, app, app, app, outcomes)),
             (bus_service_pb2, BusServicer(app, app, app, app, app, outcomes, publish_in_flight)),
             (namespace_service_pb2, NamespaceServicer(app)),
         ):

@@ -23,7 +23,14 @@ from hbus.v1.conflict_pb2 import Conflict, ConflictState, ResolutionAction
 from hbus.v1.event_pb2 import Event, EventKind
 from hbus.v1.group_pb2 import DeadLetter, Delivery
 from hbus.v1.memory_pb2 import Attachment, Cardinality, Channel, Memory, MemoryState, MemoryType
-from hbus.v1.memory_service_pb2 import Decision, SearchHit, WriteMemoryRequest, WriteMemoryResponse
+from hbus.v1.memory_service_pb2 import (
+    ConversationTurn,
+    Decision,
+    SearchHit,
+    TurnRole,
+    WriteMemoryRequest,
+    WriteMemoryResponse,
+)
 from hbus.v1.namespace_pb2 import ConflictPolicy, RankingWeights
 from hbus.v1.skill_pb2 import ParameterOrigin, Skill, SkillState
 from hbus.v1.task_pb2 import InsightKind, ModelUsage, Reflection, ReflectionState, Step, Task, TaskOutcome
@@ -40,6 +47,7 @@ __all__ = [
     "ConflictPolicy",
     "ConflictState",
     "Consumption",
+    "ConversationTurn",
     "DeadLetter",
     "Decision",
     "Delivery",
@@ -67,6 +75,7 @@ __all__ = [
     "Subscription",
     "Task",
     "TaskOutcome",
+    "TurnRole",
     "WriteMemoryRequest",
     "WriteMemoryResponse",
     "aio",

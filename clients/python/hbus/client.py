@@ -27,6 +27,7 @@ from hbus.v1.conflict_pb2 import Conflict, ConflictState, ResolutionAction
 from hbus.v1.memory_pb2 import Channel, Memory, MemoryVersion
 from hbus.v1.memory_service_pb2 import (
     BuildContextResponse,
+    ExtractMemoriesResponse,
     ForgetMemoryResponse,
     RecordUsageResponse,
     RestoreMemoryResponse,
@@ -247,6 +248,33 @@ class Client(GroupCalls, TaskCalls):
         """
         request = requests.usage(retrieved, used, answer, query, request_id)
         return self._call(self._memories.RecordUsage, request, timeout)
+
+    def extract(
+        self,
+        namespace: str,
+        turns: Iterable[requests.Said],
+        *,
+        conversation: str = "",
+        source: str = "",
+        dry_run: bool = False,
+        rules_only: bool = False,
+        request_id: str = "",
+        timeout: float | None = None,
+    ) -> ExtractMemoriesResponse:
+        """Find in a conversation what is worth remembering, and write it.
+
+        ``turns`` are pairs of a role (``user``, ``assistant``, ``tool``) and what was said, and when, if that is known.
+        """
+        request = requests.extract(
+            namespace,
+            turns,
+            conversation=conversation,
+            source=source,
+            dry_run=dry_run,
+            rules_only=rules_only,
+            request_id=request_id or requests.new_request_id(),
+        )
+        return self._call(self._memories.ExtractMemories, request, timeout)
 
     def get(
         self,

@@ -38,6 +38,8 @@ from hbus.v1.memory_service_pb2 import (
     BatchWriteMemoriesRequest,
     BuildContextRequest,
     BuildContextResponse,
+    ConversationTurn,
+    ExtractMemoriesRequest,
     ForgetMemoryRequest,
     GetMemoryRequest,
     ListMemoriesRequest,
@@ -47,6 +49,7 @@ from hbus.v1.memory_service_pb2 import (
     SearchChannel,
     SearchMemoriesRequest,
     SearchMemoriesResponse,
+    TurnRole,
     UpdateMemoryRequest,
     WriteMemoryRequest,
 )
@@ -66,6 +69,7 @@ from hbus.values import (
     ProfileName,
     SearchChannelName,
     Token,
+    TurnRoleName,
     moment,
     name_of,
     number,
@@ -176,6 +180,23 @@ def search(
         max_tokens=max_tokens,
         consistency=consistency(read or {}),
     )
+
+
+Said: TypeAlias = ConversationTurn | tuple[TurnRoleName, str] | tuple[TurnRoleName, str, datetime]
+"""One thing that was said: a role, the words, and when, if that is known."""
+
+
+def extract(namespace: str, turns: Iterable[Said], **fields: Any) -> ExtractMemoriesRequest:
+    """Build an extraction."""
+    return ExtractMemoriesRequest(namespace=namespace, turns=map(_turn, turns), **fields)
+
+
+def _turn(said: Said) -> ConversationTurn:
+    if isinstance(said, ConversationTurn):
+        return said
+    role, text, *times = said
+    when = moment(times[0], "time") if times else None
+    return ConversationTurn(role=number(TurnRole, role, "role"), text=text, time=when)
 
 
 def context(search: SearchMemoriesRequest, max_tokens: int, language: LanguageName) -> BuildContextRequest:

@@ -23,6 +23,7 @@ ChannelName: TypeAlias = Literal["user", "agent", "tool", "ingest", "reflection"
 ConflictStateName: TypeAlias = Literal["open", "suspected", "resolved", "moot", "settled"]
 ActionName: TypeAlias = Literal["choose", "merge", "keep_all"]
 OutcomeName: TypeAlias = Literal["success", "failure", "abandoned", "unknown"]
+TurnRoleName: TypeAlias = Literal["user", "assistant", "tool"]
 RatingName: TypeAlias = Literal["good", "bad"]
 ConflictPolicyName: TypeAlias = Literal["confidence", "latest", "manual"]
 ProfileName: TypeAlias = Literal["support", "knowledge", "assistant"]

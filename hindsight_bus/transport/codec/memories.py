@@ -22,7 +22,7 @@ from hindsight_bus.transport.codec import fields
 
 MAX_TEXT_BYTES = 8 * 1024
 _MAX_ATTRIBUTES_BYTES = 16 * 1024
-_MAX_PLACE_CHARS = 128
+MAX_PLACE_CHARS = 128
 _MAX_DIMENSION = 16_384
 _MAX_SUPERSEDES = 64
 _LANGUAGE = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*")
@@ -67,11 +67,11 @@ def decode_write(request: service_pb.WriteMemoryRequest, tenant: str) -> WriteDr
 
 
 def _conversation(memory: pb.Memory) -> str:
-    return fields.line(memory.conversation, "memory.conversation", _MAX_PLACE_CHARS)
+    return fields.line(memory.conversation, "memory.conversation", MAX_PLACE_CHARS)
 
 
 def _task(memory: pb.Memory) -> str:
-    return fields.line(memory.task, "memory.task", _MAX_PLACE_CHARS)
+    return fields.line(memory.task, "memory.task", MAX_PLACE_CHARS)
 
 
 def channel_of(number: int) -> Channel:

@@ -35,6 +35,13 @@ class SearchChannel(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SEARCH_CHANNEL_TEMPORAL: _ClassVar[SearchChannel]
     SEARCH_CHANNEL_SUBJECT: _ClassVar[SearchChannel]
     SEARCH_CHANNEL_NEIGHBOURS: _ClassVar[SearchChannel]
+
+class TurnRole(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TURN_ROLE_UNSPECIFIED: _ClassVar[TurnRole]
+    TURN_ROLE_USER: _ClassVar[TurnRole]
+    TURN_ROLE_ASSISTANT: _ClassVar[TurnRole]
+    TURN_ROLE_TOOL: _ClassVar[TurnRole]
 DECISION_UNSPECIFIED: Decision
 DECISION_STORED: Decision
 DECISION_CORROBORATED: Decision
@@ -50,6 +57,10 @@ SEARCH_CHANNEL_LEXICAL: SearchChannel
 SEARCH_CHANNEL_TEMPORAL: SearchChannel
 SEARCH_CHANNEL_SUBJECT: SearchChannel
 SEARCH_CHANNEL_NEIGHBOURS: SearchChannel
+TURN_ROLE_UNSPECIFIED: TurnRole
+TURN_ROLE_USER: TurnRole
+TURN_ROLE_ASSISTANT: TurnRole
+TURN_ROLE_TOOL: TurnRole
 
 class WriteMemoryRequest(_message.Message):
     __slots__ = ("namespace", "memory", "request_id", "channel", "source")
@@ -364,3 +375,83 @@ class RecordUsageResponse(_message.Message):
     token: _common_pb2.ConsistencyToken
     durability: _common_pb2.Durability
     def __init__(self, used: _Optional[_Iterable[str]] = ..., utilisation: _Optional[float] = ..., token: _Optional[_Union[_common_pb2.ConsistencyToken, _Mapping]] = ..., durability: _Optional[_Union[_common_pb2.Durability, str]] = ...) -> None: ...
+
+class ConversationTurn(_message.Message):
+    __slots__ = ("role", "text", "time")
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    role: TurnRole
+    text: str
+    time: _timestamp_pb2.Timestamp
+    def __init__(self, role: _Optional[_Union[TurnRole, str]] = ..., text: _Optional[str] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class ExtractMemoriesRequest(_message.Message):
+    __slots__ = ("namespace", "turns", "conversation", "source", "dry_run", "rules_only", "request_id")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    TURNS_FIELD_NUMBER: _ClassVar[int]
+    CONVERSATION_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    RULES_ONLY_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    turns: _containers.RepeatedCompositeFieldContainer[ConversationTurn]
+    conversation: str
+    source: str
+    dry_run: bool
+    rules_only: bool
+    request_id: str
+    def __init__(self, namespace: _Optional[str] = ..., turns: _Optional[_Iterable[_Union[ConversationTurn, _Mapping]]] = ..., conversation: _Optional[str] = ..., source: _Optional[str] = ..., dry_run: _Optional[bool] = ..., rules_only: _Optional[bool] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class MemoryCandidate(_message.Message):
+    __slots__ = ("type", "text", "subject", "value", "cardinality", "aliases", "tags", "confidence", "event_time", "evidence", "channel", "explicit")
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    SUBJECT_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    CARDINALITY_FIELD_NUMBER: _ClassVar[int]
+    ALIASES_FIELD_NUMBER: _ClassVar[int]
+    TAGS_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    EVENT_TIME_FIELD_NUMBER: _ClassVar[int]
+    EVIDENCE_FIELD_NUMBER: _ClassVar[int]
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    EXPLICIT_FIELD_NUMBER: _ClassVar[int]
+    type: _memory_pb2.MemoryType
+    text: str
+    subject: str
+    value: str
+    cardinality: _memory_pb2.Cardinality
+    aliases: _containers.RepeatedScalarFieldContainer[str]
+    tags: _containers.RepeatedScalarFieldContainer[str]
+    confidence: float
+    event_time: _timestamp_pb2.Timestamp
+    evidence: _containers.RepeatedScalarFieldContainer[int]
+    channel: _memory_pb2.Channel
+    explicit: bool
+    def __init__(self, type: _Optional[_Union[_memory_pb2.MemoryType, str]] = ..., text: _Optional[str] = ..., subject: _Optional[str] = ..., value: _Optional[str] = ..., cardinality: _Optional[_Union[_memory_pb2.Cardinality, str]] = ..., aliases: _Optional[_Iterable[str]] = ..., tags: _Optional[_Iterable[str]] = ..., confidence: _Optional[float] = ..., event_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., evidence: _Optional[_Iterable[int]] = ..., channel: _Optional[_Union[_memory_pb2.Channel, str]] = ..., explicit: _Optional[bool] = ...) -> None: ...
+
+class ExtractedMemory(_message.Message):
+    __slots__ = ("candidate", "result")
+    CANDIDATE_FIELD_NUMBER: _ClassVar[int]
+    RESULT_FIELD_NUMBER: _ClassVar[int]
+    candidate: MemoryCandidate
+    result: WriteResult
+    def __init__(self, candidate: _Optional[_Union[MemoryCandidate, _Mapping]] = ..., result: _Optional[_Union[WriteResult, _Mapping]] = ...) -> None: ...
+
+class ExtractMemoriesResponse(_message.Message):
+    __slots__ = ("memories", "extractor", "recalled", "unsupported", "problems", "token")
+    MEMORIES_FIELD_NUMBER: _ClassVar[int]
+    EXTRACTOR_FIELD_NUMBER: _ClassVar[int]
+    RECALLED_FIELD_NUMBER: _ClassVar[int]
+    UNSUPPORTED_FIELD_NUMBER: _ClassVar[int]
+    PROBLEMS_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    memories: _containers.RepeatedCompositeFieldContainer[ExtractedMemory]
+    extractor: str
+    recalled: int
+    unsupported: int
+    problems: _containers.RepeatedScalarFieldContainer[str]
+    token: _common_pb2.ConsistencyToken
+    def __init__(self, memories: _Optional[_Iterable[_Union[ExtractedMemory, _Mapping]]] = ..., extractor: _Optional[str] = ..., recalled: _Optional[int] = ..., unsupported: _Optional[int] = ..., problems: _Optional[_Iterable[str]] = ..., token: _Optional[_Union[_common_pb2.ConsistencyToken, _Mapping]] = ...) -> None: ...

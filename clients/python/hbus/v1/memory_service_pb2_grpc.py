@@ -90,6 +90,11 @@ class MemoryServiceStub:
                 request_serializer=hbus_dot_v1_dot_memory__service__pb2.RecordUsageRequest.SerializeToString,
                 response_deserializer=hbus_dot_v1_dot_memory__service__pb2.RecordUsageResponse.FromString,
                 _registered_method=True)
+        self.ExtractMemories = channel.unary_unary(
+                '/hbus.v1.MemoryService/ExtractMemories',
+                request_serializer=hbus_dot_v1_dot_memory__service__pb2.ExtractMemoriesRequest.SerializeToString,
+                response_deserializer=hbus_dot_v1_dot_memory__service__pb2.ExtractMemoriesResponse.FromString,
+                _registered_method=True)
 
 
 class MemoryServiceServicer:
@@ -176,6 +181,16 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ExtractMemories(self, request, context):
+        """Finds in a conversation what is worth remembering, and writes it: by a language model where one is configured, else
+        by rules that read plain statements of the user, in Chinese and English, one short sentence at a time. Every
+        candidate passes the gate and the conflict rules like any write. Memories that BuildContext put into the
+        conversation are not learnt again. Needs the agent's name.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_MemoryServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -233,6 +248,11 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.RecordUsage,
                     request_deserializer=hbus_dot_v1_dot_memory__service__pb2.RecordUsageRequest.FromString,
                     response_serializer=hbus_dot_v1_dot_memory__service__pb2.RecordUsageResponse.SerializeToString,
+            ),
+            'ExtractMemories': grpc.unary_unary_rpc_method_handler(
+                    servicer.ExtractMemories,
+                    request_deserializer=hbus_dot_v1_dot_memory__service__pb2.ExtractMemoriesRequest.FromString,
+                    response_serializer=hbus_dot_v1_dot_memory__service__pb2.ExtractMemoriesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -533,6 +553,33 @@ class MemoryService:
             '/hbus.v1.MemoryService/RecordUsage',
             hbus_dot_v1_dot_memory__service__pb2.RecordUsageRequest.SerializeToString,
             hbus_dot_v1_dot_memory__service__pb2.RecordUsageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExtractMemories(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hbus.v1.MemoryService/ExtractMemories',
+            hbus_dot_v1_dot_memory__service__pb2.ExtractMemoriesRequest.SerializeToString,
+            hbus_dot_v1_dot_memory__service__pb2.ExtractMemoriesResponse.FromString,
             options,
             channel_credentials,
             insecure,

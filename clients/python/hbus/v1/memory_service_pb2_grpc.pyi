@@ -61,6 +61,12 @@ class MemoryServiceStub:
     """Tells which of the memories that an agent was given its answer used. Use lifts their importance in later answers.
     Needs the agent's name.
     """
+    ExtractMemories: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.ExtractMemoriesRequest, _memory_service_pb2.ExtractMemoriesResponse]
+    """Finds in a conversation what is worth remembering, and writes it: by a language model where one is configured, else
+    by rules that read plain statements of the user, in Chinese and English, one short sentence at a time. Every
+    candidate passes the gate and the conflict rules like any write. Memories that BuildContext put into the
+    conversation are not learnt again. Needs the agent's name.
+    """
 
 @_typing.type_check_only
 class MemoryServiceAsyncStub(MemoryServiceStub):
@@ -94,6 +100,12 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     RecordUsage: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.RecordUsageRequest, _memory_service_pb2.RecordUsageResponse]  # type: ignore[assignment]
     """Tells which of the memories that an agent was given its answer used. Use lifts their importance in later answers.
     Needs the agent's name.
+    """
+    ExtractMemories: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.ExtractMemoriesRequest, _memory_service_pb2.ExtractMemoriesResponse]  # type: ignore[assignment]
+    """Finds in a conversation what is worth remembering, and writes it: by a language model where one is configured, else
+    by rules that read plain statements of the user, in Chinese and English, one short sentence at a time. Every
+    candidate passes the gate and the conflict rules like any write. Memories that BuildContext put into the
+    conversation are not learnt again. Needs the agent's name.
     """
 
 class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -191,6 +203,18 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_memory_service_pb2.RecordUsageResponse, _abc.Awaitable[_memory_service_pb2.RecordUsageResponse]]:
         """Tells which of the memories that an agent was given its answer used. Use lifts their importance in later answers.
         Needs the agent's name.
+        """
+
+    @_abc_1.abstractmethod
+    def ExtractMemories(
+        self,
+        request: _memory_service_pb2.ExtractMemoriesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_service_pb2.ExtractMemoriesResponse, _abc.Awaitable[_memory_service_pb2.ExtractMemoriesResponse]]:
+        """Finds in a conversation what is worth remembering, and writes it: by a language model where one is configured, else
+        by rules that read plain statements of the user, in Chinese and English, one short sentence at a time. Every
+        candidate passes the gate and the conflict rules like any write. Memories that BuildContext put into the
+        conversation are not learnt again. Needs the agent's name.
         """
 
 def add_MemoryServiceServicer_to_server(servicer: MemoryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
