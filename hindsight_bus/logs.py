@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 from typing import TextIO
 
+import msgspec.json
 import structlog
 
 
@@ -34,9 +34,8 @@ def _renderer(out: TextIO) -> structlog.typing.Processor:
     return structlog.processors.JSONRenderer(serializer=_to_json)
 
 
-# One encoder for all lines: ``json.dumps`` with arguments makes a new one each time.
-_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
+_encoder = msgspec.json.Encoder(enc_hook=str)
 
 
 def _to_json(event: object, **_: object) -> str:
-    return _encoder.encode(event)
+    return _encoder.encode(event).decode()

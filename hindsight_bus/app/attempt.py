@@ -196,7 +196,7 @@ class WriteAttempt(ABC, Generic[Target]):
 
     async def memories(self, memory_ids: Sequence[str]) -> dict[str, StoredMemory]:
         """Return the memories that are there, by id."""
-        return await self.reader.by_id(self.partition, memory_ids, self.profile)
+        return await self.reader.by_id(self.partition, memory_ids, self.profile) if memory_ids else {}
 
     # -- answers
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
+from time import perf_counter
 from typing import Any
 
 from hindsight_bus.app.change import Changer
@@ -34,6 +35,8 @@ MAX_SUSPICIONS = 3
 """Neighbours of one memory that are suspected at most."""
 _PURGED_VERSIONS = 100
 """Versions removed by one commit, each with its vector: a commit has at most 256 mutations."""
+_VISIT_SECONDS = 0.002
+"""How long looking around may hold the index thread at a time."""
 _SUSPECTED_TYPES = frozenset({MemoryType.SEMANTIC, MemoryType.PROCEDURAL})
 
 
@@ -148,10 +151,12 @@ class Suspector:
             return
         # The vectors may have been committed a moment ago, or by another node.
         await self._views.wait_until(view, Freshness(fully_consistent=True))
-        for memory_id in memory_ids:  # one at a time: a search must not wait for many scans
-            neighbours = await self._views.ask(view, partial(self._neighbours, memory_id=memory_id))
-            if neighbours:
-                await self._judge(view, memory_id, neighbours)
+        while memory_ids:
+            found = await self._views.ask(view, partial(self._some_neighbours, memory_ids=memory_ids))
+            for memory_id, neighbours in zip(memory_ids, found, strict=False):
+                if neighbours:
+                    await self._judge(view, memory_id, neighbours)
+            memory_ids = memory_ids[len(found) :]
 
     async def _judge(self, view: LoadedView, memory_id: str, near: Mapping[str, str]) -> None:
         """Suspect those of the near memories (id -> why they are near) that the rules do not settle anyway."""
@@ -171,6 +176,15 @@ class Suspector:
         for other in suspects[:MAX_SUSPICIONS]:
             await self._conflicts.suspect(one, other, near[other.head.record.memory_id])
             one = (await self._reader.memories(partition, [memory_id], profile))[0] or one
+
+    def _some_neighbours(self, view: NamespaceView, memory_ids: Sequence[str]) -> list[dict[str, str]]:
+        """Return the neighbours of as many memories as fit into a visit: a search must not wait for many scans."""
+        found, end = [], perf_counter() + _VISIT_SECONDS
+        for memory_id in memory_ids:
+            found.append(self._neighbours(view, memory_id))
+            if perf_counter() > end:
+                break
+        return found
 
     def _neighbours(self, view: NamespaceView, memory_id: str) -> dict[str, str]:
         """Return memories of the same type that are near, each with the reason. Runs on the index thread."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,6 +13,8 @@ from hindsight_bus.domain.errors import InvalidField
 Vector = NDArray[np.float32]
 
 _STORED = np.dtype("<f2")
+_SHORTEST, _LONGEST = 1e-100, 1e100
+"""Lengths between which no square has left the range of float64."""
 _UNIT_TOLERANCE = 0.02
 """Rounding to float16 moves the length of a unit vector by far less than this."""
 
@@ -29,13 +32,26 @@ def normalise(
         raise InvalidField(field, "must be a list of numbers")
     if dimension and vector.size != dimension:
         raise InvalidField(field, f"has {vector.size} dimensions, must have {dimension}")
+    length = _length(vector)
+    if not _SHORTEST < length < _LONGEST:  # or it is NaN
+        vector = _scaled(vector, field)
+        length = _length(vector)
+    return round_half(vector / length)
+
+
+def _length(vector: NDArray[np.float64]) -> float:
+    return math.sqrt(np.add.reduce(vector * vector))  # BLAS would let go of the interpreter for so little
+
+
+def _scaled(vector: NDArray[np.float64], field: str) -> NDArray[np.float64]:
+    """Return a vector whose squares are out of range, at a size where they are not."""
     if not np.isfinite(vector).all():
         raise InvalidField(field, "must hold finite numbers")
     scale = np.abs(vector).max()
     if not scale:
         raise InvalidField(field, "must not be zero")
-    scaled = vector / scale
-    return round_half(scaled / np.linalg.norm(scaled))
+    scaled: NDArray[np.float64] = vector / scale
+    return scaled
 
 
 def round_half(vectors: NDArray[np.floating]) -> Vector:
