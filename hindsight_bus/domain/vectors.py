@@ -40,7 +40,8 @@ def normalise(
 
 
 def _length(vector: NDArray[np.float64]) -> float:
-    return math.sqrt(np.add.reduce(vector * vector))  # BLAS would let go of the interpreter for so little
+    with np.errstate(over="ignore", invalid="ignore"):
+        return math.sqrt(np.add.reduce(vector * vector))  # BLAS would let go of the interpreter for so little
 
 
 def _scaled(vector: NDArray[np.float64], field: str) -> NDArray[np.float64]:
