@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import structlog
 
@@ -124,10 +125,10 @@ async def build(config: Settings) -> App:
         store = await _open_store(config, stack)
         embedder = _open_embedder(config)
         stack.push_async_callback(embedder.close)
-        warm_up = asyncio.create_task(_warm_up(embedder))
-        stack.push_async_callback(_ended, warm_up)
         models = Gateway(config.models, store.ledger())
         stack.push_async_callback(models.close)
+        warm_up = asyncio.gather(_warm_up(embedder), models.warm_up())
+        stack.push_async_callback(_ended, warm_up)
         return await assemble(
             store, store.groups(), embedder, models, SystemClock(), RandomIds(), config, stack
         )
@@ -232,7 +233,7 @@ def _open_embedder(config: Settings) -> CachedQueries:
     return open_embedder(f"openai:{config.openai_model}", endpoint)
 
 
-async def _ended(task: asyncio.Task[None]) -> None:
+async def _ended(task: asyncio.Future[Any]) -> None:
     """Cancel a task and wait until it is over."""
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

@@ -178,14 +178,17 @@ class Reflections:
         ref = Ref(Reflection, (after.task_id,))
         plan.expect(ref, before.revision)
         plan.put(ref, after)
-        is_running = after.state is ReflectionState.RUNNING
-        plan.tell_task(
-            after.task_id,
-            f"reflection {'made' if is_running and after.is_made else after.state.name.lower()}",
-        )
+        plan.tell_task(after.task_id, f"reflection {_stage(after)}")
         if item is not None:
             plan.finish(item)
         committed = await self._committer.commit(plan)
         return replace(
             before, record=after, revision=committed.position.revision, update_time_ms=committed.time_ms
         )
+
+
+def _stage(reflection: Reflection) -> str:
+    """Return how far a reflection is, in a word."""
+    if reflection.state is ReflectionState.RUNNING and reflection.is_made:
+        return "made"
+    return reflection.state.name.lower()

@@ -1,10 +1,16 @@
-"""Death in the middle of reflecting: each task ends with one reflection and each lesson is one memory."""
+"""Death in the middle of reflecting: each task ends with one reflection and each lesson is one memory.
+
+By rules, and by a model that is asked at most once an attempt.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import random
-from typing import cast
+import re
+from collections import Counter
+from typing import Any, cast
 
 import pytest
 from redis.asyncio import Redis
@@ -19,6 +25,7 @@ from tests.faults.conftest import Serve
 from tests.faults.forms import forms
 from tests.faults.load import client
 from tests.faults.processes import ValkeyProcess
+from tests.model_server import Asked, ModelServer, Response, completion
 
 pytestmark = [pytest.mark.faults, pytest.mark.e2e]
 
@@ -33,7 +40,52 @@ async def test_every_task_that_ended_is_reflected_on_once(
     kills: int, serve: Serve, valkey: ValkeyProcess, chance: random.Random
 ) -> None:
     """Whenever the server dies after an acknowledged end, the reflection comes, and its lesson is there once."""
-    server = await serve(valkey_url=valkey.url, partitions=PARTITIONS)
+    reflections = await _through_kills(kills, serve, valkey, chance)
+    assert {reflection.reflector for reflection in reflections} == {"rules"}
+
+
+@forms("kills", 2, 20)
+async def test_a_model_is_asked_at_most_once_an_attempt(
+    kills: int, serve: Serve, valkey: ValkeyProcess, chance: random.Random
+) -> None:
+    """The same, with a model that takes its time: what it said is written down before anything comes of it."""
+
+    async def thoughtful(asked: Asked) -> Response:
+        await asyncio.sleep(chance.random() * 0.2)
+        return Response(completion(json.dumps(_answer(_tool_in(asked)))))
+
+    async with ModelServer(thoughtful).running() as models:
+        provider = {"name": "fake", "base_url": models.url, "model": "m"}
+        reflections = await _through_kills(kills, serve, valkey, chance, models=json.dumps([provider]))
+    calls = Counter(map(_tool_in, models.asked))
+    print(f"model calls: {sorted(calls.values())}")
+    for reflection in reflections:
+        [insight, _] = reflection.insights
+        assert reflection.model == "fake/m"
+        assert 1 <= calls[insight.text.split()[0]] <= reflection.attempts
+
+
+def _tool_in(asked: Asked) -> str:
+    found = re.search(r"tool-\d+-\d+", asked["messages"][-1]["content"])
+    assert found is not None
+    return found[0]
+
+
+def _answer(tool: str) -> dict[str, Any]:
+    cited = {"steps": [STEPS], "quote": tool}
+    items = {
+        "ineffective": [{"text": f"{tool} failed", **cited}],
+        "next_time": [{"text": f"Mend {tool}", **cited}],
+    }
+    lesson = {"situation": "A task", "action": tool, "result": "boom", "lesson": f"See to {tool}", **cited}
+    return items | {"effective": [], "lessons": [lesson]}
+
+
+async def _through_kills(
+    kills: int, serve: Serve, valkey: ValkeyProcess, chance: random.Random, **settings: object
+) -> list[Reflection]:
+    """Have tasks fail and the server die so often; return the reflections when all have come, lessons checked."""
+    server = await serve(valkey_url=valkey.url, partitions=PARTITIONS, **settings)
     ended: list[Task] = []
     for each in range(kills):
         ended += await _fail(server.target, each)
@@ -49,6 +101,7 @@ async def test_every_task_that_ended_is_reflected_on_once(
     assert len(reflections) == kills * TASKS
     assert all(len(reflection.lessons) == 1 for reflection in reflections)
     assert sorted(named) == sorted(stored)
+    return reflections
 
 
 async def _fail(target: str, turn: int) -> list[Task]:

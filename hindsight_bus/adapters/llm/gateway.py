@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 MAX_TRIES = 3
-_BACKOFF_S = 0.5
+BACKOFF_S = 0.5
 """Before the same provider is tried again, where it asked for no other pause."""
 _MAX_QUOTED_CHARS = 4_000
 """Of an answer that did not fit, in the second question."""
@@ -86,6 +86,8 @@ class _Question:
     usage: ModelUsage = field(default_factory=ModelUsage)
     problems: list[str] = field(default_factory=list)
     may_ask_again: bool = True
+    again_after_s: dict[Provider, float] = field(default_factory=dict)
+    """After what pause whoever was tried may be tried again; -1 = not at all."""
 
     @property
     def left_s(self) -> float:
@@ -98,10 +100,13 @@ class _Question:
 class Gateway:
     """``LanguageModel`` over providers in order of preference; without any it has no answers."""
 
-    def __init__(self, providers: Sequence[ModelProvider], ledger: ModelLedger) -> None:
+    def __init__(
+        self, providers: Sequence[ModelProvider], ledger: ModelLedger, backoff_s: float = BACKOFF_S
+    ) -> None:
         self.listeners: list[Callable[[Report], None]] = []
         self._providers = [Provider(config) for config in providers]
         self._ledger = ledger
+        self._backoff_s = backoff_s
         self._validators: dict[str, Validator] = {}
 
     @property
@@ -128,6 +133,10 @@ class Gateway:
             await asyncio.gather(*(self._probe(provider) for provider in self._providers))
         return [_status(provider) for provider in self._providers]
 
+    async def warm_up(self) -> None:
+        """Load the client library, about a second off the event loop; nobody is asked."""
+        await asyncio.gather(*(provider.open() for provider in self._providers))
+
     async def spent(self, namespace: Namespace) -> ModelUsage:
         """Return what questions for a namespace have taken so far; raise ``StoreUnavailable``."""
         return await self._ledger.spent(namespace)
@@ -139,31 +148,34 @@ class Gateway:
     # -- asking
 
     async def _ask(self, question: _Question) -> ModelAnswer:
-        tried: list[Provider] = []
-        while len(tried) < MAX_TRIES and (provider := await self._next(question, tried)) is not None:
-            tried.append(provider)
+        for _ in range(MAX_TRIES):
+            provider = await self._next(question)
+            if provider is None:
+                break
             value = await self._try(question, provider)
             if value is not None:
                 return ModelAnswer(
                     value, provider.config.full_name, question.usage, problems=tuple(question.problems)
                 )
-        return ModelAnswer(None, usage=question.usage, problems=tuple(question.problems) or ("out of time",))
+        return ModelAnswer(None, usage=question.usage, problems=tuple(question.problems))
 
-    async def _next(self, question: _Question, tried: Sequence[Provider]) -> Provider | None:
-        """Return whom to try next, after the pause that it needs: first those not tried yet; None if time forbids."""
-
-        def wait(provider: Provider) -> float:
-            pause = _BACKOFF_S if provider in tried else 0.0
-            return max(provider.breaker.wait(monotonic()), pause)
-
-        ranked = sorted(self._providers, key=lambda each: (wait(each) > 0, tried.count(each), wait(each)))
-        best = ranked[0]
-        pause = wait(best)
-        if pause >= question.left_s / 2:
-            if not tried:
-                question.failed(best, best.problem or "is left alone for a while")
+    async def _next(self, question: _Question) -> Provider | None:
+        """Return whom to try next: one that was not tried, else one that may be tried again, after its pause."""
+        now, tried = monotonic(), question.again_after_s
+        fresh = [each for each in self._providers if each not in tried]
+        for provider in fresh:
+            if not provider.breaker.wait(now):
+                return provider
+        # Only a pause that the server asked for is waited for; one that is broken is left alone.
+        again = [each for each, pause in tried.items() if each.breaker.wait(now) <= pause]
+        if not again:
+            for provider in () if tried else fresh:
+                question.failed(provider, provider.problem or "is left alone for a while")
             return None
-        await asyncio.sleep(pause)
+        best = min(again, key=tried.__getitem__)
+        if tried[best] >= question.left_s / 2:
+            return None
+        await asyncio.sleep(tried[best])
         return best
 
     async def _try(self, question: _Question, provider: Provider) -> JsonObject | None:
@@ -176,10 +188,13 @@ class Gateway:
                 value = await self._answered(question, provider, mode)
             except ProviderFailed as failure:
                 question.failed(provider, failure.kind)
+                pause = max(failure.retry_after_s, self._backoff_s)
+                question.again_after_s[provider] = -1 if failure.for_good or failure.wrong_format else pause
                 if not failure.wrong_format:
                     return None
             except NotAnAnswer:
                 question.failed(provider, UNFIT)
+                question.again_after_s[provider] = self._backoff_s
                 return None
             else:
                 provider.mode = mode

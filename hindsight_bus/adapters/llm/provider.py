@@ -81,16 +81,20 @@ class Provider:
         max_tokens: int,
         timeout_s: float,
     ) -> Reply:
-        """Ask once; raise ``ProviderFailed``. ``timeout_s`` bounds the whole call, however slowly bytes arrive."""
+        """Ask once; raise ``ProviderFailed``.
+
+        ``timeout_s`` bounds all of it, the configured time-out the call itself, however slowly its bytes arrive.
+        """
         try:
-            async with asyncio.timeout(min(timeout_s, self.config.timeout_seconds)), self._slots:
-                client = await self._opened()
-                completion = await client.chat.completions.create(
-                    model=self.config.model,
-                    messages=list(messages),  # type: ignore[arg-type] # plain dictionaries serve
-                    max_completion_tokens=max_tokens,
-                    extra_body=_format(mode, name, schema) | self.config.parameters,
-                )
+            async with asyncio.timeout(timeout_s), self._slots:
+                client = await self.open()
+                async with asyncio.timeout(self.config.timeout_seconds):
+                    completion = await client.chat.completions.create(
+                        model=self.config.model,
+                        messages=list(messages),  # type: ignore[arg-type] # plain dictionaries serve
+                        max_completion_tokens=max_tokens,
+                        extra_body=_format(mode, name, schema) | self.config.parameters,
+                    )
         except TimeoutError:
             raise ProviderFailed("timed out") from None
         except Exception as error:
@@ -102,7 +106,8 @@ class Provider:
         if self._client is not None:
             await self._client.close()
 
-    async def _opened(self) -> AsyncOpenAI:
+    async def open(self) -> AsyncOpenAI:
+        """Return its client, loading the library by the first call."""
         async with self._opening:
             if self._client is None:
                 self._client = await asyncio.to_thread(self._open)
