@@ -92,6 +92,7 @@ class Node:
         ring_bytes: int = 1 << 20,
         view_budget_bytes: int = 1 << 30,
         checkpoint_seconds: float = 0.01,
+        match_thread: Executor | None = None,
     ) -> None:
         self.clock = clock or FakeClock()
         self.store = store or FakeLog(self.clock.now_ms, partitions=4)
@@ -117,7 +118,7 @@ class Node:
         self.workers = self._make_workers()
         self.reader = Reader(self.records, self.tails, self.served)
         self.searcher = Searcher(self.records, self.views, self.policies, self.embedder, self.served)
-        self.matcher = Matcher(self.tails, SameThread())
+        self.matcher = Matcher(self.tails, match_thread or SameThread())
         self.meanings = Meanings(self.records, self.policies, self.embedder)
         self.watcher = Watcher(
             self.records, self.tails, self.matcher, self.meanings, self.served, checkpoint_seconds

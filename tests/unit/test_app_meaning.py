@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,7 +32,7 @@ from hindsight_bus.domain.memory import MemoryState, MemoryType
 from hindsight_bus.domain.names import Namespace, Pattern
 from hindsight_bus.domain.query import EventFilter
 from hindsight_bus.domain.values import replace
-from tests.unit.app_rig import FACTS, Node, eventually, running
+from tests.unit.app_rig import FACTS, Node, SameThread, eventually, running
 from tests.unit.consumer import TERMS, consuming, pull, texts
 from tests.unit.test_app_watch import Stream, events_of, heard, is_idle, read, stored, told
 
@@ -148,13 +150,47 @@ async def test_another_node_tells_of_it_too() -> None:
         running(Node(store=node.store, clock=node.clock)) as other,
         aclosing(other.watch("user:*:facts", start=Now(), meaning=REFUNDS)) as stream,
     ):
-        await read(stream, bool)
+        await read(stream, is_idle)
         await node.note("blue skies")
         await node.note("refund of an order")
         await node.work()
         await other.catch_up()
         assert told(events_of(await read(stream, has_events))) == [("INDEXED", "refund of an order")]
         await eventually(lambda: other.matcher.has_compared(other.records.partition(FACTS)))
+
+
+async def test_nothing_is_passed_over_while_vectors_are_compared() -> None:
+    """A checkpoint does not go past what nobody has looked at yet."""
+    slow = SlowThread()
+    async with (
+        running(Node(match_thread=slow)) as node,
+        aclosing(node.watch(start=Now(), meaning=REFUNDS)) as stream,
+    ):
+        await read(stream, is_idle)
+        await node.note("refund of an order")
+        await node.work()
+        await read(stream, lambda messages: len(messages) > 2)  # checkpoints
+        await eventually(lambda: slow.waiting)
+        slow.run()
+        assert told(events_of(await read(stream, has_events))) == [("INDEXED", "refund of an order")]
+
+
+class SlowThread(SameThread):
+    """Does nothing until it is told to."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Future[Any], Callable[[], Any]]] = []
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        self.waiting.append((done, partial(function, *args, **kwargs)))
+        return done
+
+    def run(self) -> None:
+        """Do all that waits."""
+        while self.waiting:
+            done, work = self.waiting.pop(0)
+            done.set_result(work())
 
 
 async def test_a_snapshot_holds_what_is_about_it() -> None:

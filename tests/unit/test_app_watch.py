@@ -369,6 +369,25 @@ async def test_a_checkpoint_never_goes_back() -> None:
         assert events_of(await read(stream, is_idle)) == []
 
 
+async def test_news_that_come_with_a_checkpoint_are_not_passed_over() -> None:
+    """However the two fall together."""
+    async with (
+        running(Node(checkpoint_seconds=0.0)) as node,
+        aclosing(node.watch(start=Now())) as stream,
+    ):
+        await read(stream, is_idle)
+        writing = asyncio.create_task(write_many(node, 200))
+        messages = await read(stream, lambda m: len(events_of(m)) == 200)
+        await writing
+    assert [text for _, text in told(events_of(messages))] == [f"note {n}" for n in range(200)]
+
+
+async def write_many(node: Node, count: int) -> None:
+    for n in range(count):
+        await node.note(f"note {n}")
+        await asyncio.sleep(0)
+
+
 async def test_what_was_purged_is_still_told_of_without_its_text() -> None:
     """A subscriber that was away must not keep what others have forgotten."""
     node = Node()

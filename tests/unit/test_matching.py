@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from hindsight_bus.adapters.memory.log import FakeLog
 from hindsight_bus.app.matching import Interest, Matcher
+from hindsight_bus.app.query_bank import QueryBank
 from hindsight_bus.app.selection import Selection
 from hindsight_bus.app.tail import LogCommit, Tails
 from hindsight_bus.domain import vectors
 from hindsight_bus.domain.events import Entry, Event, EventKind
-from hindsight_bus.domain.meaning import MeaningQuery
+from hindsight_bus.domain.meaning import MeaningQuery, cosine
 from hindsight_bus.domain.memory import MemoryState, MemoryType, Vector, Version
 from hindsight_bus.domain.names import Namespace, Pattern, partition_of
 from hindsight_bus.domain.pattern_map import PatternMap
@@ -200,3 +201,46 @@ def test_a_meaning_matches_by_cosine(one: list[int], other: list[int], threshold
     assert not query.matches(replace(stored, profile="two"), "en")
     assert not query.matches(None, "en")
     assert not query.matches(replace(stored, values=stored.values[:-2]), "en")
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 40), directions), min_size=20, max_size=80),
+    st.lists(directions, min_size=1),
+)
+def test_a_bank_finds_what_comparing_one_by_one_finds(
+    changes: list[tuple[int, list[int]]], arrived: list[list[int]]
+) -> None:
+    """However it has grown and shrunk; and a probe sees what was there when it was made."""
+    bank: QueryBank[int] = QueryBank(DIMENSION)
+    held: dict[int, vectors.Vector] = {}
+    labelled = [(n, vectors.to_bytes(unit(each))) for n, each in enumerate(arrived)]
+    early = bank.probe(labelled)
+    for member, direction in changes:
+        if member in held:
+            bank.remove(member)
+            del held[member]
+        else:
+            held[member] = unit(direction)
+            bank.add(member, held[member], 0.75)
+    expected = {
+        (member, n)
+        for member, query in held.items()
+        for n, values in labelled
+        if cosine(query, vectors.from_bytes(values)) >= 0.75
+    }
+    found = set(bank.probe(labelled).matches())
+    assert len(bank) == len(held)
+    assert found >= expected
+    assert all(cosine(held[m], vectors.from_bytes(labelled[n][1])) > 0.749 for m, n in found)
+    assert early.matches() == []
+
+
+def test_the_first_revision_counts() -> None:
+    """Whatever the order in which a reader is told: it reads from there on, and is woken once."""
+    woken: list[int] = []
+    selection = Selection([Pattern("t", "*", "*", "*")], EventFilter())
+    interest = Interest(selection, [0], lambda: woken.append(1))
+    interest.news.clear()
+    for revision in (7, 9, 5, 6):
+        interest.tell(0, revision)
+    assert (interest.news, len(woken)) == ({0: 5}, 2)
