@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import argparse
 import gc
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import uvloop
 
-from bench import calls, groups, store, streams
+from bench import calls, groups, matcher, store, streams, subscribers
 from bench.data import Namespace
-from bench.processes import product
-from bench.report import Report
+from bench.report import Report, Result
 from bench.rig import Rig, set_up
 
 _SIZES = [1_000, 10_000]
 _LARGEST = 100_000
-_PARTS = ("calls", "streams", "groups", "cold")
+_PARTS = ("matcher", "calls", "streams", "groups", "subscribers", "cold")
 
 
 def _arguments() -> argparse.Namespace:
@@ -46,28 +46,37 @@ async def _fill(rig: Rig, sizes: list[int], report: Report) -> tuple[list[Namesp
 
 
 async def _run(options: argparse.Namespace, directory: Path, report: Report) -> None:
-    async with set_up(directory) as rig:
-        read, written = await _fill(rig, _SIZES + [_LARGEST] * options.full, report)
-        report.add(*store.raw_reads(rig, read[1]))
-        await store.settle(rig)
-        gc.freeze()
-        if "streams" in options.only:
-            report.add(await streams.own_delivery(rig, written[1], options.rounds))
-            async with product(rig.socket, "other") as other:
-                name = "publish_to_deliver.other_server"
-                report.add(await streams.delivery(rig, written[1], other, name, None, options.rounds))
-            report.add(await streams.fan_out(rig, written[1], options.rounds))
-            async for result in streams.replay(rig, read[1], options.rounds):
-                report.add(result)
-        if "groups" in options.only:
-            report.add(await groups.recent(rig, options.rounds))
-            report.add(await groups.backlog(rig, read[1], options.rounds))
-        if "cold" in options.only:
-            async for result in store.cold_loads(rig, [*read[1:], written[1]]):
-                report.add(result)
-        if "calls" in options.only:
-            async for result in calls.measure(rig, read, written, options.rounds, options.seconds):
-                report.add(result)
+    if "matcher" in options.only:
+        report.add(*await matcher.measure(options.rounds))
+    if not {"matcher"}.issuperset(options.only):
+        async with set_up(directory) as rig:
+            await _run_on(rig, options, report)
+
+
+async def _run_on(rig: Rig, options: argparse.Namespace, report: Report) -> None:
+    read, written = await _fill(rig, _SIZES + [_LARGEST] * options.full, report)
+    report.add(*store.raw_reads(rig, read[1]))
+    await store.settle(rig)
+    gc.freeze()
+    async for result in _measured(rig, options, read, written):
+        report.add(result)
+
+
+async def _measured(
+    rig: Rig, options: argparse.Namespace, read: list[Namespace], written: list[Namespace]
+) -> AsyncIterator[Result]:
+    """Measure the parts asked for, one after the other."""
+    parts: dict[str, Callable[[], AsyncIterator[Result]]] = {
+        "streams": lambda: streams.measure(rig, read[1], written[1], options.rounds),
+        "groups": lambda: groups.measure(rig, read[1], options.rounds),
+        "subscribers": lambda: subscribers.measure(rig, options.rounds, options.seconds),
+        "cold": lambda: store.cold_loads(rig, [*read[1:], written[1]]),
+        "calls": lambda: calls.measure(rig, read, written, options.rounds, options.seconds),
+    }
+    for name, measure in parts.items():
+        if name in options.only:
+            async for result in measure():
+                yield result
 
 
 def main() -> None:

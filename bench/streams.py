@@ -13,6 +13,7 @@ import grpc
 from bench.data import Namespace
 from bench.framed import write_frames
 from bench.load import Sample, closed_loop
+from bench.processes import product
 from bench.report import Goal, Result
 from bench.rig import AGENT, Rig, connect, listen_to
 from hbus.v1.bus_service_pb2 import (
@@ -70,12 +71,13 @@ class Arrivals:
             reader.cancel()
 
 
-def _subscribe(channel: grpc.aio.Channel, namespace: str, start: Start) -> Any:
+def subscribe(channel: grpc.aio.Channel, namespace: str, start: Start) -> Any:
+    """Open a subscription."""
     stub: Any = BusServiceStub(channel)
     return stub.Subscribe(SubscribeRequest(namespaces=[namespace], start=start), metadata=AGENT)
 
 
-_NOW = Start(now=StartNow())
+NOW = Start(now=StartNow())
 
 
 async def delivery(
@@ -84,7 +86,7 @@ async def delivery(
     """Measure from the call of a write to its event on another connection, against an echo."""
     arrivals = Arrivals()
     async with connect(address) as channel:
-        await arrivals.add(_subscribe(channel, space.name, _NOW))
+        await arrivals.add(subscribe(channel, space.name, NOW))
         write = rig.calling(rig.memory.WriteMemory, rig.source.writes(space.name, semantic=True))
         echo = rig.calling(rig.bare.echo_write, rig.source.writes(space.name, semantic=True))
         echoes, deliveries = [], []
@@ -110,7 +112,7 @@ async def fan_out(rig: Rig, space: Namespace, rounds: int) -> Result:
             channel = await stack.enter_async_context(connect(rig.address))
             bare_channel = await stack.enter_async_context(connect(rig.bare_address))
             for _ in range(_SUBSCRIBERS // _CONNECTIONS):
-                await ours.add(_subscribe(channel, space.name, _NOW))
+                await ours.add(subscribe(channel, space.name, NOW))
                 await bare.add(listen_to(bare_channel, "Listen")(b""))
         event = await _one_event(rig, space)
         write = rig.calling(rig.memory.WriteMemory, rig.source.writes(space.name, semantic=True))
@@ -123,7 +125,7 @@ async def fan_out(rig: Rig, space: Namespace, rounds: int) -> Result:
 
 async def _one_event(rig: Rig, space: Namespace) -> SubscribeResponse:
     async with connect(rig.address) as channel:
-        stream = _subscribe(channel, space.name, _NOW)
+        stream = subscribe(channel, space.name, NOW)
         await stream.read()
         await rig.calling(rig.memory.WriteMemory, rig.source.writes(space.name, semantic=True))()
         message: SubscribeResponse = await stream.read()
@@ -159,7 +161,7 @@ async def _events_of(
     channel: grpc.aio.Channel, space: Namespace, start: Start, count: int
 ) -> AsyncIterator[SubscribeResponse]:
     """Yield batches until ``count`` events have come."""
-    async for message in _subscribe(channel, space.name, start):
+    async for message in subscribe(channel, space.name, start):
         if message.HasField("events"):
             count -= len(message.events.events)
             yield message
@@ -175,3 +177,13 @@ async def _drain(stream: AsyncIterator[SubscribeResponse]) -> Sample:
             arrived += [perf_counter() - began] * len(message.events.events)
         began = began or perf_counter()
     return Sample(arrived[-1], arrived)
+
+
+async def measure(rig: Rig, read: Namespace, written: Namespace, rounds: int) -> AsyncIterator[Result]:
+    """Measure delivery, on this server and on another one, fanning out, and reading the past."""
+    yield await own_delivery(rig, written, rounds)
+    async with product(rig.socket, "other") as other:
+        yield await delivery(rig, written, other, "publish_to_deliver.other_server", None, rounds)
+    yield await fan_out(rig, written, rounds)
+    async for result in replay(rig, read, rounds):
+        yield result

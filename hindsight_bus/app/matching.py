@@ -148,6 +148,11 @@ class Matcher:
         """Tell whether everybody was told of every vector that has arrived in a partition."""
         return not self._unmatched.get(partition)
 
+    async def compared(self) -> None:
+        """Return once everybody was told of every vector that has arrived by now."""
+        if self._comparing is not None:
+            await asyncio.shield(self._comparing)
+
     def vector_profiles(self, namespace: Namespace) -> Collection[str]:
         """Return the profiles whose vectors are compared with queries under a namespace."""
         return {profile for bucket in self._buckets.matching(namespace) for profile, _ in bucket.banks}

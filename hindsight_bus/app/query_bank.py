@@ -1,4 +1,4 @@
-"""Many queries as one matrix, compared with many vectors by one product."""
+"""Many queries as one matrix, compared with a vector by one product."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ A = TypeVar("A")
 _FIRST_ROWS = 8
 _SLACK = 1e-4
 """Single precision, and the order of a sum, move a cosine by less: nothing is missed, a little too much is found."""
-_AT_ONCE = 64
-"""Vectors in one product: bounds what a product of many queries holds."""
 
 
 class Probe(Value, Generic[M, A]):
@@ -32,17 +30,19 @@ class Probe(Value, Generic[M, A]):
     """float16, shape (d,), one each label."""
 
     def matches(self) -> list[tuple[M, A]]:
-        """Return who is likely to be interested in what. Cost: O(queries x vectors x d)."""
-        found: list[tuple[M, A]] = []
-        for start in range(0, len(self.labels), _AT_ONCE):
-            found += self._matches_of(start, self.arrived[start : start + _AT_ONCE])
-        return found
+        """Return who is likely to be interested in what. Cost: O(queries x d) a vector, 0.7 ms for 10,000 x 384."""
+        return [
+            (member, label)
+            for label, values in zip(self.labels, self.arrived, strict=True)
+            for place in self._near(vectors.from_bytes(values))
+            if (member := self.members[place]) is not None
+        ]
 
-    def _matches_of(self, start: int, arrived: Sequence[bytes]) -> list[tuple[M, A]]:
-        columns = _unit(np.stack([vectors.from_bytes(values) for values in arrived]))
-        near = self.rows @ columns.T >= self.thresholds[:, None] - _SLACK
-        matches = ((self.members[row], self.labels[start + column]) for row, column in np.argwhere(near))
-        return [(member, label) for member, label in matches if member is not None]
+    def _near(self, vector: vectors.Vector) -> list[int]:
+        # Not by ``@``: the threads of a BLAS wait for each other, which takes 20 ms in place of 0.7 on busy cores.
+        cosines = np.einsum("ij,j->i", self.rows, _unit(vector[None])[0])
+        near: list[int] = np.flatnonzero(cosines >= self.thresholds - _SLACK).tolist()
+        return near
 
 
 class QueryBank(Generic[M]):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from hindsight_bus.domain.pattern_map import PatternMap
 from hindsight_bus.domain.query import EventFilter
 from hindsight_bus.domain.suspicion import Closeness
 from hindsight_bus.domain.values import replace
-from tests.unit.app_rig import EventLoopClock, SameThread, eventually
+from tests.unit.app_rig import EventLoopClock, SameThread
 
 PARTITIONS = 4
 DIMENSION = 6
@@ -148,7 +147,8 @@ async def told_as_expected(
         tail.position = replace(commit.position, revision=revision - 1)
         tail.is_following = True
         tail.offer(commit, tail.position.stamp)
-        await eventually(partial(matcher.has_compared, partition))
+        await matcher.compared()
+        assert matcher.has_compared(partition)
         for reader in readers:
             wanted = bool(reader.interest.selection.events(commit))
             is_told = reader.interest.news.pop(partition, None) == revision
