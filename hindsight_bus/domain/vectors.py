@@ -57,7 +57,17 @@ def _scaled(vector: NDArray[np.float64], field: str) -> NDArray[np.float64]:
 
 def round_half(vectors: NDArray[np.floating]) -> Vector:
     """Return ``vectors`` (any shape) rounded through float16, as float32."""
-    return vectors.astype(_STORED).astype(np.float32)
+    return widened(vectors.astype(_STORED))
+
+
+def widened(vectors: NDArray[np.float16]) -> Vector:
+    """Return finite float16 numbers as float32, exactly; several times as fast as NumPy's own conversion."""
+    bits = vectors.view(np.int16).astype(np.int32)
+    bits <<= 13  # sign and fraction are where float32 has them, the exponent counts from another nought
+    bits &= np.int32(-0x70000001)
+    wide = bits.view(np.float32)
+    wide *= np.float32(2.0**112)
+    return wide
 
 
 def to_bytes(vector: NDArray[np.floating]) -> bytes:
@@ -67,7 +77,7 @@ def to_bytes(vector: NDArray[np.floating]) -> bytes:
 
 def from_bytes(stored: bytes) -> Vector:
     """Return a stored vector as float32, shape (d,)."""
-    return np.frombuffer(stored, dtype=_STORED).astype(np.float32)
+    return widened(np.frombuffer(stored, dtype=_STORED))
 
 
 def dimension_of(stored: bytes) -> int:
@@ -77,6 +87,7 @@ def dimension_of(stored: bytes) -> int:
 
 def are_unit(vectors: NDArray[np.floating]) -> bool:
     """Tell whether every row of ``vectors``, shape (n, d), is finite and of length 1 within rounding."""
-    rows = vectors.astype(np.float32, copy=False)
+    # What is not finite in float16 has a great length when it is widened.
+    rows = widened(vectors) if vectors.dtype == _STORED else vectors.astype(np.float32, copy=False)
     squares = np.einsum("ij,ij->i", rows, rows)
     return bool((np.abs(squares - 1.0) <= _UNIT_TOLERANCE).all())
