@@ -8,6 +8,9 @@ likelihood that the best of them answers says what that order is worth.
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -63,8 +66,8 @@ class Evidence(Value):
     temporal: Floats
     """0 to 1, how well the event time fits a date that the query names."""
 
-    def only(self, kept: NDArray[np.bool_]) -> Evidence:
-        """Return the evidence for the candidates that are marked."""
+    def only(self, kept: NDArray[np.bool_] | NDArray[np.intp]) -> Evidence:
+        """Return the evidence for the candidates that are marked, or for those at some places."""
         return Evidence(
             None if self.cosine is None else self.cosine[kept],
             self.background,
@@ -72,6 +75,18 @@ class Evidence(Value):
             self.matched[kept],
             self.subject[kept],
             self.temporal[kept],
+        )
+
+    def beside(self, other: Evidence) -> Evidence:
+        """Return the evidence for these candidates and, behind them, for others of the same query."""
+        both = self.cosine is not None and other.cosine is not None
+        return Evidence(
+            np.concatenate((self.cosine, other.cosine)) if both else None,  # type: ignore[arg-type]
+            self.background,
+            np.concatenate((self.share, other.share)),
+            np.concatenate((self.matched, other.matched)),
+            np.concatenate((self.subject, other.subject)),
+            np.concatenate((self.temporal, other.temporal)),
         )
 
 
@@ -188,12 +203,23 @@ def combine(relevance: Floats, recency: Floats, importance: Floats, weights: Ran
     return np.clip(score, 0.0, 1.0)
 
 
-def contenders(values: NDArray[np.generic], k: int) -> NDArray[np.intp]:
+def contenders(values: NDArray[Any], k: int) -> NDArray[np.intp]:
     """Return the indices of the ``k`` greatest values and of any that equal the least of them; O(n)."""
     if k >= len(values):
         return np.arange(len(values))
-    kth = np.partition(values, len(values) - k)[len(values) - k]
-    return np.flatnonzero(values >= kth)
+    return np.flatnonzero(values >= kth_greatest(values, k))
+
+
+def kth_greatest(values: NDArray[Any], k: int) -> float:
+    """Return the ``k``-th greatest of at least ``k`` values; O(n)."""
+    step = math.isqrt(len(values) // k)
+    if step > 1:  # no sample has a greater one, and few values exceed that: cheaper than to part them all
+        sampled = kth_greatest(values[::step], k)
+        values = values[values > sampled]
+        if len(values) < k:
+            return sampled
+    at = len(values) - k
+    return np.partition(values, at)[at]  # type: ignore[no-any-return]
 
 
 def best(score: Floats, create_revision: Ints, tie: NDArray[np.uint64], k: int) -> NDArray[np.intp]:

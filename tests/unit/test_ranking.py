@@ -251,3 +251,12 @@ def test_each_profile_puts_its_factor_first(profile: RankingProfile, first: str)
     factors = {name: getattr(weights, name) for name in ("relevance", "recency", "importance")}
     assert max(factors, key=lambda name: factors[name]) == first
     assert sum(factors.values()) == pytest.approx(1.0)
+
+
+@given(
+    st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.7]) | st.floats(0.0, 1.0), min_size=1, max_size=300), st.data()
+)
+def test_the_kth_greatest_is_that_of_a_sorted_list(values: list[float], data: st.DataObject) -> None:
+    """Among many values or few, with ties or without, the k-th greatest is the one that sorting would find."""
+    k = data.draw(st.integers(1, len(values)))
+    assert ranking.kth_greatest(np.array(values), k) == sorted(values, reverse=True)[k - 1]

@@ -116,8 +116,8 @@ def test_codes_follow_every_change(history: list[Step], coded_from: int) -> None
         cosines = sorted((float(vector @ query[0]) for vector in held.values()), reverse=True)
         assert set(found.tolist()) <= held.keys()
         nearest = [float(held[slot] @ query[0]) for slot in found.tolist()]
-        assert sorted(nearest, reverse=True)[:5] == pytest.approx(cosines[:5])
-        assert nearest == pytest.approx(cosines[: len(nearest)])
+        assert len(nearest) >= min(5, len(held))
+        assert sorted(nearest, reverse=True) == pytest.approx(cosines[: len(nearest)])
 
 
 def test_widening_loses_nothing() -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hindsight_bus.adapters.index.analysis import Analyzer
-from hindsight_bus.adapters.index.lexical import LexicalIndex
+from hindsight_bus.adapters.index.lexical import LONG_FROM, LexicalIndex
 from hindsight_bus.adapters.index.postings import Postings
 
 ANALYZER = Analyzer()
@@ -52,23 +54,83 @@ def test_any_text_has_terms_without_signs(text: str) -> None:
 documents = st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=8), min_size=1, max_size=12)
 
 
-@given(documents, st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=5))
-def test_scores_are_those_of_the_formula(texts: list[list[str]], asked: list[str]) -> None:
-    """Every document's score equals Okapi BM25 with k1 = 1.2 and b = 0.5, computed one by one."""
-    index = LexicalIndex()
+def index_of(texts: Sequence[Sequence[str]], long_from: int = LONG_FROM) -> LexicalIndex:
+    index = LexicalIndex(long_from)
     index.reserve(len(texts))
     for slot, text in enumerate(texts):
         index.add(slot, Counter(text))
-    scores = index.scores(asked, len(texts))
+    return index
+
+
+queries = st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=5)
+long_from = st.sampled_from([1, 3, 6, LONG_FROM])
+
+
+@given(documents, queries, long_from)
+def test_scores_are_those_of_the_formula(texts: list[list[str]], asked: list[str], long_from: int) -> None:
+    """Every document's score equals Okapi BM25 with k1 = 1.2 and b = 0.5, computed one by one."""
+    query = index_of(texts, long_from).query(asked)
+    assert query is not None
+    assert query.is_known == any(term in text for text in texts for term in asked)
+    scores = query.scores(np.arange(len(texts)))
+    assert scores.bm25.tolist() == pytest.approx(_expected(texts, asked), rel=1e-5)
+    covered = [_covered(text, texts, asked) for text in texts]
+    assert scores.covered.tolist() == pytest.approx(covered)
+
+
+@given(documents, queries, st.data())
+def test_a_score_depends_on_nothing_but_the_words(
+    texts: list[list[str]], asked: list[str], data: st.DataObject
+) -> None:
+    """Whatever else is asked for, and however common words are gone through, not a bit of a score moves."""
+    slots = np.array(sorted(data.draw(st.sets(st.integers(0, len(texts) - 1), min_size=1))))
+    scores = [
+        query.scores(chosen)
+        for long_from in (1, 3, LONG_FROM)
+        if (query := index_of(texts, long_from).query(asked))
+        for chosen in (slots, np.arange(len(texts)))
+    ]
+    parts, every = scores[0::2], scores[1::2]
+    assert {each.bm25.tobytes() for each in parts} == {each.bm25[slots].tobytes() for each in every}
+    assert {each.covered.tobytes() for each in parts} == {each.covered[slots].tobytes() for each in every}
+    assert len({each.bm25.tobytes() for each in every}) == 1
+
+
+@given(documents, queries, long_from, st.integers(1, 6), st.data())
+def test_the_best_are_among_the_contenders(
+    texts: list[list[str]], asked: list[str], long_from: int, k: int, data: st.DataObject
+) -> None:
+    """However few of the common words are gone through, the k best of those that match are never missed."""
+    mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(texts), max_size=len(texts))), bool)
+    query = index_of(texts, long_from).query(asked)
+    assert query is not None
+    found = query.contenders(mask, k)
+    scores = query.scores(np.arange(len(texts))).bm25 * mask
+    assert mask[found].all()
+    assert (scores[found] > 0.0).all()
+    best = sorted(scores[scores > 0.0], reverse=True)[:k]
+    assert sorted(scores[found], reverse=True)[:k] == best
+
+
+def test_words_that_everybody_uses_are_left_out() -> None:
+    """Where enough memories hold a rare word, those that share nothing but common ones are not looked at."""
+    texts = [["user", "likes", "tea" if n % 50 == 0 else "rain"] for n in range(1000)]
+    query = index_of(texts, 100).query(["user", "likes", "tea"])
+    assert query is not None
+    assert query.contenders(np.ones(1000, bool), 10).tolist() == list(range(0, 1000, 50))
+
+
+def _expected(texts: list[list[str]], asked: list[str]) -> list[float]:
     average = sum(map(len, texts)) / len(texts)
-    expected = [
+    return [
         sum(_weight(term, texts) * _saturated(text.count(term), len(text) / average) for term in set(asked))
         for text in texts
     ]
-    if scores is None:
-        assert not any(expected)
-    else:
-        assert scores.bm25.tolist() == pytest.approx(expected, rel=1e-5)
+
+
+def _covered(text: list[str], texts: list[list[str]], asked: list[str]) -> float:
+    weights = {term: _weight(term, texts) for term in asked}
+    return sum(weight for term, weight in weights.items() if term in text) / sum(weights.values())
 
 
 def _weight(term: str, texts: list[list[str]]) -> float:
@@ -82,15 +144,12 @@ def _saturated(count: int, relative_length: float) -> float:
 
 def test_a_document_of_the_query_is_ideal() -> None:
     """A document that consists of the query's words scores the ideal, or above it where it is shorter than average."""
-    index = LexicalIndex()
-    index.reserve(3)
-    for slot, text in enumerate(("a b c", "a d", "e f g h")):
-        index.add(slot, Counter(text.split()))
-    scores = index.scores(["a", "b", "c"], 3)
-    assert scores is not None
-    assert scores.bm25[0] == pytest.approx(scores.ideal, rel=1e-5)
-    assert scores.bm25[1] < scores.ideal
-    assert scores.bm25[2] == 0.0
+    query = index_of([text.split() for text in ("a b c", "a d", "e f g h")]).query(["a", "b", "c"])
+    assert query is not None
+    scores = query.scores(np.arange(3))
+    assert query.share(scores)[0] == pytest.approx(1.0, rel=1e-5)
+    assert 0.0 < query.share(scores)[1] < 1.0
+    assert query.share(scores)[2] == 0.0
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.sampled_from("abc"), st.integers(1, 400)), max_size=60))

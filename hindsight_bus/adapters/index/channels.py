@@ -12,9 +12,9 @@ from hindsight_bus.adapters.index.analysis import Analyzer
 from hindsight_bus.adapters.index.columns import Columns, Mask, Slots
 from hindsight_bus.adapters.index.conversations import Conversations
 from hindsight_bus.adapters.index.dense import DenseIndex
-from hindsight_bus.adapters.index.lexical import LexicalIndex, LexicalScores
+from hindsight_bus.adapters.index.lexical import LexicalIndex, LexicalQuery, LexicalScores
 from hindsight_bus.adapters.index.subjects import NAMED, SubjectIndex
-from hindsight_bus.adapters.index.successors import Successors
+from hindsight_bus.adapters.index.successors import Replaced, Successors
 from hindsight_bus.domain import ranking, temporal
 from hindsight_bus.domain.calibration import Calibration
 from hindsight_bus.domain.memory import MemoryType
@@ -88,27 +88,74 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class _Heirs:
+    """Newest memories of their chains, and the best that the words score of what each one replaced."""
+
+    slots: Slots
+    scores: LexicalScores
+
+
+@dataclass(frozen=True, slots=True)
 class _Heard:
-    """What the channels say of every slot for one query."""
+    """What the channels know of one query."""
 
     vector: Vectors | None
     background: float
-    lexical: LexicalScores | None
+    lexical: LexicalQuery | None
+    heirs: _Heirs | None
     named: Floats | None
     spans: tuple[temporal.Span, ...]
 
-    def evidence(self, held: Indexes, slots: Slots) -> ranking.Evidence:
-        """Return the evidence for some slots."""
+    def told(self, held: Indexes, slots: Slots) -> _Told:
+        """Return what the channels say of some slots, distinct and sorted."""
         nothing = np.zeros(len(slots))
-        return ranking.Evidence(
+        words = None if self.lexical is None else self.words(slots)
+        evidence = ranking.Evidence(
             cosine=None if self.vector is None else held.dense.cosines(self.vector, slots),
             background=self.background,
-            share=nothing if self.lexical is None else self.lexical.share(slots),
-            matched=nothing if self.lexical is None else self.lexical.matched(slots),
+            share=nothing if self.lexical is None or words is None else self.lexical.share(words),
+            matched=nothing if self.lexical is None or words is None else self.lexical.matched(words),
             subject=nothing if self.named is None else self.named[slots],
             temporal=temporal.closeness(self.spans, held.columns["time_ms"][slots])
             if self.spans
             else nothing,
+        )
+        return _Told(slots, evidence, None if words is None else words.bm25)
+
+    def words(self, slots: Slots) -> LexicalScores:
+        """Return what the words score, those of replaced memories counting for the newest of their chain."""
+        if self.lexical is None:
+            raise LookupError("the query has no words")
+        own = self.lexical.scores(slots)
+        if self.heirs is None or not len(slots):
+            return own
+        places = np.searchsorted(slots, self.heirs.slots).clip(max=len(slots) - 1)
+        here = np.flatnonzero(slots[places] == self.heirs.slots)
+        for scores, inherited in (
+            (own.bm25, self.heirs.scores.bm25),
+            (own.covered, self.heirs.scores.covered),
+        ):
+            scores[places[here]] = np.maximum(scores[places[here]], inherited[here])
+        return own
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What the channels say of some slots, sorted."""
+
+    slots: Slots
+    evidence: ranking.Evidence
+    bm25: Floats | None
+
+    def beside(self, other: _Told) -> _Told:
+        """Return both together; they share no slot."""
+        slots = np.concatenate((self.slots, other.slots))
+        order = np.argsort(slots)
+        bm25 = None if self.bm25 is None or other.bm25 is None else np.concatenate((self.bm25, other.bm25))
+        return _Told(
+            slots[order],
+            self.evidence.beside(other.evidence).only(order),
+            None if bm25 is None else bm25[order],
         )
 
 
@@ -131,27 +178,27 @@ def gather(held: Indexes, query: ViewQuery, mask: Mask, nearest: Slots) -> Found
     most = max(PER_CHANNEL, query.top_k)
     found = [nearest, *_by_words(held, heard, mask, most)]
     if heard.spans:
-        told = mask & (temporal.closeness(heard.spans, held.columns["time_ms"][: len(mask)]) > 0.0)
-        found += _within(held, heard, told, most)
-    slots = np.unique(np.concatenate(found))
-    if len(slots) and SearchChannel.NEIGHBOURS not in query.without:
-        return _with_neighbours(held, heard, mask, slots)
-    evidence = heard.evidence(held, slots)
-    strength = ranking.strength(evidence)
-    return Found(slots, evidence, _bm25(heard, slots), strength, strength)
+        dated = mask & (temporal.closeness(heard.spans, held.columns["time_ms"][: len(mask)]) > 0.0)
+        found += _within(held, heard, dated, most)
+    told = heard.told(held, np.unique(np.concatenate(found)))
+    if len(told.slots) and SearchChannel.NEIGHBOURS not in query.without:
+        return _with_neighbours(held, heard, mask, told)
+    strength = ranking.strength(told.evidence)
+    return Found(told.slots, told.evidence, told.bm25, strength, strength)
 
 
 def _heard(held: Indexes, query: ViewQuery, mask: Mask) -> _Heard:
     words = held.analyzer.words(query.text)
     terms = [term for _, term in words]
-    lexical = held.lexical.scores(terms, len(mask))
-    unknown = frozenset(terms) if lexical is None else lexical.unknown
-    named = held.subjects.scores(words, unknown, len(mask))
-    for scores in (
-        *(() if lexical is None else (lexical.bm25, lexical.covered)),
-        *(() if named is None else (named,)),
-    ):
-        held.successors.inherit(scores, held.slots, held.rows)
+    lexical = held.lexical.query(terms)
+    named = held.subjects.scores(words, terms if lexical is None else lexical.unknown, len(mask))
+    if lexical is not None and (not lexical.is_known or SearchChannel.LEXICAL in query.without):
+        lexical = None
+    if SearchChannel.SUBJECT in query.without:
+        named = None
+    replaced = held.successors.pairs(held.slots, held.rows)
+    if named is not None:
+        np.maximum.at(named, replaced.new, named[replaced.old])
     vector = vector_of(query) if held.dense.count else None
     background = 0.0
     if vector is not None:
@@ -160,10 +207,20 @@ def _heard(held: Indexes, query: ViewQuery, mask: Mask) -> _Heard:
     return _Heard(
         vector,
         background,
-        None if SearchChannel.LEXICAL in query.without else lexical,
-        None if SearchChannel.SUBJECT in query.without else named,
+        lexical,
+        None if lexical is None or not len(replaced.old) else _heirs(lexical, replaced),
+        named,
         () if SearchChannel.TEMPORAL in query.without else _spans(held, query, mask),
     )
+
+
+def _heirs(lexical: LexicalQuery, replaced: Replaced) -> _Heirs:
+    own = lexical.scores(replaced.old)
+    slots, places = np.unique(replaced.new, return_inverse=True)
+    best = LexicalScores(np.zeros(len(slots)), np.zeros(len(slots)))
+    np.maximum.at(best.bm25, places, own.bm25)
+    np.maximum.at(best.covered, places, own.covered)
+    return _Heirs(slots, best)
 
 
 def _spans(held: Indexes, query: ViewQuery, mask: Mask) -> tuple[temporal.Span, ...]:
@@ -181,10 +238,18 @@ def _spans(held: Indexes, query: ViewQuery, mask: Mask) -> tuple[temporal.Span, 
 
 
 def _by_words(held: Indexes, heard: _Heard, mask: Mask, most: int) -> list[Slots]:
-    scores = [] if heard.lexical is None else [heard.lexical.bm25]
+    found = []
+    if heard.lexical is not None:
+        slots = heard.lexical.contenders(mask, most)
+        if heard.heirs is not None:
+            heirs = heard.heirs.slots[heard.heirs.scores.bm25 > 0.0]
+            slots = np.union1d(slots, heirs[mask[heirs]])
+        if len(slots) > most:
+            slots = slots[held.best(slots, heard.words(slots).bm25, most)]
+        found.append(slots)
     if heard.named is not None:
-        scores.append(heard.named)
-    return [_top(held, each, mask, most) for each in scores]
+        found.append(_top(held, heard.named, mask, most))
+    return found
 
 
 def _within(held: Indexes, heard: _Heard, told: Mask, most: int) -> list[Slots]:
@@ -199,16 +264,17 @@ def _within(held: Indexes, heard: _Heard, told: Mask, most: int) -> list[Slots]:
     return found if sum(map(len, found)) else [slots[newest[:most]]]
 
 
-def _with_neighbours(held: Indexes, heard: _Heard, mask: Mask, slots: Slots) -> Found:
-    strength = ranking.strength(heard.evidence(held, slots))
-    strongest = slots[ranking.contenders(strength, _LOOKED_AROUND)[:_LOOKED_AROUND]]
-    around = held.conversations.around(strongest.tolist(), [held.row(slot) for slot in strongest])
+def _with_neighbours(held: Indexes, heard: _Heard, mask: Mask, told: _Told) -> Found:
+    strength = ranking.strength(told.evidence)
+    strongest = told.slots[ranking.contenders(strength, _LOOKED_AROUND)[:_LOOKED_AROUND]]
+    around = held.conversations.around(strongest.tolist(), [held.row(slot) for slot in strongest.tolist()])
     around[~mask[around]] = -1
-    slots = np.union1d(slots, around[around >= 0])
-    evidence = heard.evidence(held, slots)
-    strength = ranking.strength(evidence)
-    lifted = ranking.lifted(strength, _beside(slots, strongest, around))
-    return Found(slots, evidence, _bm25(heard, slots), strength, lifted)
+    others = np.setdiff1d(around[around >= 0], told.slots)
+    if len(others):
+        told = told.beside(heard.told(held, others))
+        strength = ranking.strength(told.evidence)
+    lifted = ranking.lifted(strength, _beside(told.slots, strongest, around))
+    return Found(told.slots, told.evidence, told.bm25, strength, lifted)
 
 
 def _beside(slots: Slots, strongest: Slots, around: Slots) -> Slots:
@@ -222,10 +288,6 @@ def _beside(slots: Slots, strongest: Slots, around: Slots) -> Slots:
     table[here, columns] = there
     table[there, around.shape[1] - 1 - columns] = here
     return table
-
-
-def _bm25(heard: _Heard, slots: Slots) -> Floats | None:
-    return None if heard.lexical is None else heard.lexical.bm25[slots]
 
 
 def _top(held: Indexes, scores: Floats, mask: Mask, k: int) -> Slots:

@@ -16,6 +16,8 @@ _KEY_BYTES = 300
 MAX_SLOTS = 1 << (32 - _COUNT_BITS)
 
 Slots = NDArray[np.intp]
+Packed = NDArray[np.uint32]
+"""Entries of a posting, sorted: slot * 256 + count."""
 
 
 class Postings:
@@ -67,12 +69,12 @@ class Postings:
                 del posting[bisect_left(posting, slot << _COUNT_BITS)]
         self.entries -= len(counts)
 
-    def items(self) -> Iterator[tuple[str, NDArray[np.uint32]]]:
+    def items(self) -> Iterator[tuple[str, Packed]]:
         """Yield (key, packed posting) in order of keys."""
         for key in sorted(self._by_key):
             yield key, np.frombuffer(self._by_key[key], dtype=np.uint32)
 
-    def packed(self, key: str) -> NDArray[np.uint32] | None:
+    def packed(self, key: str) -> Packed | None:
         """Return a key's packed posting as a view: drop it before the next change. None where nothing holds the key."""
         posting = self._by_key.get(key)
         return None if posting is None else np.frombuffer(posting, dtype=np.uint32)
@@ -83,11 +85,18 @@ class Postings:
         return np.empty(0, np.intp) if packed is None else slots_of(packed).astype(np.intp)
 
 
-def slots_of(packed: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def packed_at(posting: Packed, slots: Slots) -> Packed:
+    """Return a posting's entries at ``slots``, 0 where it has none; O(slots x log n)."""
+    first = slots.astype(np.uint32) << _COUNT_BITS
+    entries = posting.take(np.searchsorted(posting, first), mode="clip")
+    return np.where(slots_of(entries) == slots, entries, 0)
+
+
+def slots_of(packed: Packed) -> Packed:
     """Return the slots of packed entries."""
     return np.right_shift(packed, _COUNT_BITS, dtype=np.uint32)
 
 
-def counts_of(packed: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def counts_of(packed: Packed) -> Packed:
     """Return the counts of packed entries."""
     return np.bitwise_and(packed, _MAX_COUNT, dtype=np.uint32)

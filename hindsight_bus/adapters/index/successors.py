@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +14,23 @@ from hindsight_bus.ports import Row
 _LONGEST_CHAIN = 64
 
 
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """Slots of replaced memories, sorted, and of what speaks for each."""
+
+    old: NDArray[np.intp]
+    new: NDArray[np.intp]
+
+
+_NONE = Replaced(np.empty(0, np.intp), np.empty(0, np.intp))
+
+
 class Successors:
     """Slot of a replaced memory -> slot of the newest one of its chain."""
 
     def __init__(self) -> None:
         self._next: dict[int, str] = {}
-        self._pairs: tuple[NDArray[np.intp], NDArray[np.intp]] | None = None
+        self._pairs: Replaced | None = None
 
     def put(self, slot: int, row: Row | None) -> None:
         """Note what replaced the memory at a slot; None or a memory that holds: nothing did."""
@@ -28,26 +40,22 @@ class Successors:
         else:
             self._next.pop(slot, None)
 
-    def inherit(
-        self, scores: NDArray[np.float64], slots: Mapping[str, int], rows: Sequence[Row | None]
-    ) -> None:
-        """Raise in place the score of each newest memory to the best one of its chain; O(replaced memories)."""
+    def pairs(self, slots: Mapping[str, int], rows: Sequence[Row | None]) -> Replaced:
+        """Return the replaced memories whose newest one holds; O(1) unless anything changed, then O(replaced)."""
         if not self._next:
-            return
+            return _NONE
         if self._pairs is None:
-            self._pairs = self._resolved(slots, rows)
-        old, new = self._pairs
-        np.maximum.at(scores, new, scores[old])
-
-    def _resolved(
-        self, slots: Mapping[str, int], rows: Sequence[Row | None]
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        found = [(old, self._newest(old, slots)) for old in self._next]
-        live = [
-            (old, new) for old, new in found if new is not None and (row := rows[new]) and row.state.is_live
-        ]
-        pairs = np.array(live, dtype=np.intp).reshape(-1, 2)
-        return pairs[:, 0], pairs[:, 1]
+            found = [(old, self._newest(old, slots)) for old in sorted(self._next)]
+            pairs = np.array(
+                [
+                    (old, new)
+                    for old, new in found
+                    if new is not None and (row := rows[new]) and row.state.is_live
+                ],
+                dtype=np.intp,
+            ).reshape(-1, 2)
+            self._pairs = Replaced(pairs[:, 0], pairs[:, 1])
+        return self._pairs
 
     def _newest(self, slot: int, slots: Mapping[str, int]) -> int | None:
         here: int | None = slot
