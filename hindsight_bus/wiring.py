@@ -28,6 +28,7 @@ from hindsight_bus.app.attempt import WriteTools
 from hindsight_bus.app.change import Changer
 from hindsight_bus.app.commit import Committer
 from hindsight_bus.app.conflicts import Conflicts
+from hindsight_bus.app.consolidate import Consolidator, consolidation_handlers
 from hindsight_bus.app.consume import Consumers
 from hindsight_bus.app.context import ContextBuilder
 from hindsight_bus.app.extract import Extractor
@@ -51,6 +52,7 @@ from hindsight_bus.app.served import ServedNotes
 from hindsight_bus.app.skill_search import SkillSearch
 from hindsight_bus.app.skills import Skills
 from hindsight_bus.app.tail import Tails
+from hindsight_bus.app.task_retention import TaskRetention
 from hindsight_bus.app.tasks import Tasks, task_handlers
 from hindsight_bus.app.usage import UsageRecorder
 from hindsight_bus.app.views import Views
@@ -180,7 +182,10 @@ async def assemble(
     skills = Skills(reader, committer, writer, changer, skill_search)
     reflector = ModelReflector(models) if models.names else RuleReflector()
     reflections = Reflections(reader, committer, Lessons(writer, views, embedder), reflector, skills)
-    handlers |= task_handlers(reflections, WorkingMemory(reader, changer))
+    handlers |= task_handlers(
+        reflections, WorkingMemory(reader, changer), TaskRetention(reader, committer, policies)
+    )
+    handlers |= consolidation_handlers(Consolidator(reader, committer, policies, changer))
     workers = [DueWorker(store, clock, handlers), SlowWorker(store, clock, handlers)]
     committer.due_listeners += [worker.hint for worker in workers]
     retention = Retention(store, groups, clock, config.retention_hours)
@@ -201,7 +206,7 @@ async def assemble(
         groups=book,
         conflicts=conflicts,
         namespaces=Namespaces(reader, committer, policies, views, embedder.profile),
-        tasks=Tasks(reader, committer, searcher, reflections, skill_search, ids),
+        tasks=Tasks(reader, committer, searcher, reflections, skill_search, policies, ids),
         reflections=reflections,
         models=models,
         skills=skills,

@@ -20,12 +20,15 @@ from hindsight_bus.domain.claims import (
     reinstate,
     withdraw,
 )
+from hindsight_bus.domain.consolidation import TAG
 from hindsight_bus.domain.errors import NotFound, WrongState
 from hindsight_bus.domain.events import EventKind
 from hindsight_bus.domain.memory import (
+    Channel,
     Claim,
     Decision,
     MemoryState,
+    MemoryType,
     Version,
 )
 from hindsight_bus.domain.names import memory_name
@@ -58,6 +61,8 @@ class Lifecycle:
         kind = EventKind.FORGOTTEN if state is MemoryState.FORGOTTEN else EventKind.EXPIRED
         plan.change(target.memory, after, kind)
         plan.due(DueItem(f"purge:{head.memory_id}", "purge", (head.memory_id,), purge_ms))
+        if (unfolding := unfolding_of(target.memory.version)) is not None:
+            plan.due(unfolding)
         if target.subject is not None:
             subject = SubjectChange.of(
                 target.subject, withdraw(target.subject.record, head.memory_id), policy
@@ -148,6 +153,14 @@ class Lifecycle:
             )
         await copy_wordings(self._targets.reader, plan, change)
         return SubjectChange.of(stored, change, self._policies.in_force(request.namespace))
+
+
+def unfolding_of(version: Version) -> DueItem | None:
+    """Return the work of bringing back what a memory was merged from; None where it was not."""
+    is_merged = version.type is MemoryType.EPISODIC and version.channel is Channel.REFLECTION
+    if not (is_merged and version.supersedes and TAG in version.tags):
+        return None
+    return DueItem(f"unfold:{version.memory_id}", "unfold", (version.memory_id, version.number))
 
 
 def _claims_behind(version: Version, memory: StoredMemory) -> Sequence[Claim]:

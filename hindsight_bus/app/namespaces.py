@@ -8,6 +8,7 @@ from typing import Any
 
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.commit import Committer
+from hindsight_bus.app.consolidate import consolidation_of
 from hindsight_bus.app.freshness import Freshness
 from hindsight_bus.app.outcome import RECEIPT_TTL_MS
 from hindsight_bus.app.plan import CommitPlan
@@ -197,6 +198,8 @@ class Namespaces:
         if _SETTLING_FIELDS & set(fields):
             parts = (pattern.tenant, pattern.scope, pattern.owner, pattern.kind)
             plan.due(DueItem(f"resettle:{digest(*parts)}", "resettle", parts))
+        if fields.get("consolidate_from"):
+            plan.due(consolidation_of(pattern))
         committed = await self._committer.commit(plan)
         position, time_ms = committed.position, committed.time_ms
         created = (stored.create_revision, stored.create_time_ms) if stored else (position.revision, time_ms)

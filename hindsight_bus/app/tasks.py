@@ -11,16 +11,19 @@ from hindsight_bus.app.commit import Committer
 from hindsight_bus.app.freshness import Freshness
 from hindsight_bus.app.indexing import one_by_one
 from hindsight_bus.app.plan import CommitPlan
+from hindsight_bus.app.policies import PolicyBook
 from hindsight_bus.app.records import RecordReader
 from hindsight_bus.app.reflections import Reflections
 from hindsight_bus.app.search import Hit, Searcher, SearchRequest
 from hindsight_bus.app.skill_search import FoundSkill, SkillSearch
 from hindsight_bus.app.task_records import TaskRecords
+from hindsight_bus.app.task_retention import TaskRetention, keep
 from hindsight_bus.app.work import Handler
 from hindsight_bus.app.working_memory import WorkingMemory
 from hindsight_bus.domain.errors import RequestIdReused, TooLarge, WrongState
 from hindsight_bus.domain.memory import MemoryType
 from hindsight_bus.domain.names import Namespace, ResourceName, id_for_request, skill_name
+from hindsight_bus.domain.policy import AutoReflection, Policy
 from hindsight_bus.domain.position import Positions
 from hindsight_bus.domain.query import Filter
 from hindsight_bus.domain.sequences import count, holds, with_numbers
@@ -140,6 +143,7 @@ class Tasks:
         searcher: Searcher,
         reflections: Reflections,
         skills: SkillSearch,
+        policies: PolicyBook,
         ids: Ids,
     ) -> None:
         self._records = TaskRecords(reader)
@@ -148,6 +152,7 @@ class Tasks:
         self._searcher = searcher
         self._reflections = reflections
         self._skills = skills
+        self._policies = policies
         self._ids = ids
 
     async def start(self, caller: Caller, draft: TaskDraft) -> StartedTask:
@@ -226,7 +231,9 @@ class Tasks:
             if known.record.payload != task.payload:
                 raise RequestIdReused(request_id)
             return known
-        committed = await self._put(self._plan(task.namespace, task.agent), None, task, "started")
+        plan = self._plan(task.namespace, task.agent)
+        keep(plan, task, self._policies.in_force(task.namespace), self._reader.store.now_ms())
+        committed = await self._put(plan, None, task, "started")
         return _stored(None, task, committed)
 
     async def _lessons(
@@ -276,8 +283,10 @@ class Tasks:
         changed = replace(changed, finish_time_ms=self._reader.store.now_ms())
         plan = self._plan(name.namespace, agent)
         plan.due(DueItem(f"dismiss:{task.id}", "dismiss", (task.namespace.tenant, task.id, agent)))
-        if ending.is_reflected:
+        policy = self._policies.in_force(task.namespace)
+        if ending.is_reflected and _is_reflected(policy, ending.outcome):
             self._reflections.queue(plan, changed, None)
+        keep(plan, changed, policy, changed.finish_time_ms)
         committed = await self._put(plan, stored, changed, "finished")
         return ChangedTask(_stored(stored, changed, committed), Positions([committed.position]))
 
@@ -295,6 +304,23 @@ class Tasks:
         return Positions([(await self._reader.store.ends(self._reader.partition(namespace))).newest])
 
 
-def task_handlers(reflections: Reflections, working: WorkingMemory) -> dict[str, Handler]:
+def _is_reflected(policy: Policy, outcome: TaskOutcome) -> bool:
+    """Tell whether the reflection on a task that ended so comes by itself."""
+    match policy.auto_reflection:
+        case AutoReflection.ALWAYS:
+            return True
+        case AutoReflection.FAILURES:
+            return outcome is TaskOutcome.FAILURE
+        case AutoReflection.NEVER:
+            return False
+
+
+def task_handlers(
+    reflections: Reflections, working: WorkingMemory, retention: TaskRetention
+) -> dict[str, Handler]:
     """Return the handlers of the work that tasks leave to do."""
-    return {"reflect": one_by_one(reflections.reflect), "dismiss": one_by_one(working.dismiss)}
+    return {
+        "reflect": one_by_one(reflections.reflect),
+        "dismiss": one_by_one(working.dismiss),
+        "drop_task": one_by_one(retention.drop),
+    }

@@ -44,7 +44,11 @@ def _says_the_same(first: Saying, second: Saying, terms: Callable[[str], Sequenc
         return False
     if first.text == second.text:
         return True
-    ours, theirs = terms(first.text), terms(second.text)
+    return same_terms(terms(first.text), terms(second.text))
+
+
+def same_terms(ours: Sequence[str], theirs: Sequence[str]) -> bool:
+    """Tell whether two texts with these words say the same: nearly all agree, and no differing one has a digit."""
     either = {*ours, *theirs}
     if len(either) < _FEW_WORDS:
         return list(ours) == list(theirs)

@@ -24,6 +24,14 @@ class RecencyShape(IntEnum):
     LINEAR = 2
 
 
+class AutoReflection(IntEnum):
+    """After which tasks the reflection comes by itself. Numbers are those of ``hbus.v1``."""
+
+    ALWAYS = 1
+    FAILURES = 2
+    NEVER = 3
+
+
 class RankingProfile(IntEnum):
     """A named set of ranking weights. Numbers are those of ``hbus.v1``."""
 
@@ -71,6 +79,9 @@ class Policy(Value):
     recency_half_life_days: float = 30.0
     purge_after_days: float = 30.0
     recency_shape: RecencyShape = RecencyShape.EXPONENTIAL
+    auto_reflection: AutoReflection = AutoReflection.ALWAYS
+    task_retention_days: float = 90.0
+    consolidate_from: int = 0
 
 
 class PolicyRecord(Storable):
@@ -87,6 +98,9 @@ class PolicyRecord(Storable):
     recency_half_life_days: float | None = None
     purge_after_days: float | None = None
     recency_shape: RecencyShape | None = None
+    auto_reflection: AutoReflection | None = None
+    task_retention_days: float | None = None
+    consolidate_from: int | None = None
 
 
 POLICY_FIELDS = tuple(f.name for f in fields(Policy))

@@ -11,6 +11,7 @@ from hindsight_bus.app.reflections import Reflections
 from hindsight_bus.app.rule_reflector import RuleReflector
 from hindsight_bus.app.skill_search import SkillSearch
 from hindsight_bus.app.skills import Skills
+from hindsight_bus.app.task_retention import TaskRetention
 from hindsight_bus.app.tasks import ChangedTask, Ending, StartedTask, TaskDraft, Tasks, task_handlers
 from hindsight_bus.app.working_memory import WorkingMemory
 from hindsight_bus.domain.memory import Memory, MemoryState
@@ -36,11 +37,19 @@ class TaskNode(Node):
             self.records, self.committer, lessons, reflector or RuleReflector(), self.skills
         )
         self.tasks = Tasks(
-            self.records, self.committer, self.searcher, self.reflections, self.skill_search, self.ids
+            self.records,
+            self.committer,
+            self.searcher,
+            self.reflections,
+            self.skill_search,
+            self.policies,
+            self.ids,
         )
         self.promoter = Promoter(self.records, self.writer, self.skills, self.skill_search)
         self.working = WorkingMemory(self.records, self.changer)
-        self.handlers = self.handlers | task_handlers(self.reflections, self.working)
+        self.handlers = self.handlers | task_handlers(
+            self.reflections, self.working, TaskRetention(self.records, self.committer, self.policies)
+        )
         self.workers = self._make_workers()
 
     async def start(self, goal: str = GOAL, agent: str = "support", **fields: Any) -> StartedTask:

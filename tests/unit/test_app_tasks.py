@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from hindsight_bus.app import tasks
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.domain.errors import AgentRequired, NotFound, RequestIdReused, TooLarge, WrongState
-from hindsight_bus.domain.names import Namespace, ResourceName
+from hindsight_bus.domain.names import Namespace, Pattern, ResourceName
+from hindsight_bus.domain.policy import AutoReflection
 from hindsight_bus.domain.sequences import gaps
-from hindsight_bus.domain.tasks import TaskOutcome
+from hindsight_bus.domain.tasks import Reflection, ReflectionState, TaskOutcome, TaskSteps
 from tests.unit.app_rig import running
 from tests.unit.task_rig import EXPIRED, MENDED, TaskNode, call, name_of
 
@@ -167,3 +169,87 @@ async def test_working_memory_goes_when_the_task_ends() -> None:
     await node.work()
     assert await node.lessons(task.record.working) == []
     assert len(await node.listed()) == 1
+
+
+# --- by policy -----------------------------------------------------------------------------------------------------
+
+
+async def with_policy(node: TaskNode, **fields: Any) -> None:
+    pattern = Pattern.parse("user:*:tasks", "default")
+    await node.namespaces.update_policy(Caller(agent="admin"), pattern, fields)
+
+
+@pytest.mark.parametrize(
+    ("policy", "outcome", "is_reflected"),
+    [
+        (AutoReflection.ALWAYS, TaskOutcome.SUCCESS, True),
+        (AutoReflection.FAILURES, TaskOutcome.SUCCESS, False),
+        (AutoReflection.FAILURES, TaskOutcome.FAILURE, True),
+        (AutoReflection.NEVER, TaskOutcome.FAILURE, False),
+    ],
+)
+async def test_the_policy_says_after_which_tasks_reflection_comes(
+    policy: AutoReflection, outcome: TaskOutcome, is_reflected: bool
+) -> None:
+    """By itself; it can be asked for after any."""
+    node = TaskNode()
+    await with_policy(node, auto_reflection=policy)
+    task = (await node.start()).task
+    await node.record(task, *EXPIRED)
+    await node.finish(task, outcome)
+    await node.work()
+    if is_reflected:
+        assert (await node.reflection(task)).state is ReflectionState.SUCCEEDED
+        return
+    with pytest.raises(NotFound):
+        await node.reflection(task)
+    await node.reflections.request(Caller(agent="support"), name_of(task))
+    await node.work()
+    assert (await node.reflection(task)).state is ReflectionState.SUCCEEDED
+
+
+DAY_S = 24 * 3600
+
+
+async def test_a_task_goes_when_it_has_been_kept_long_enough() -> None:
+    """With its steps and its reflection; what was learnt from it stays. One that was never ended goes too."""
+    node = TaskNode()
+    task = await node.failed(*EXPIRED)
+    never_ended = (await node.start("Another")).task
+    node.clock.advance(89 * DAY_S)
+    await node.work()
+    assert (await node.tasks.get(Caller(), name_of(task))).record.id == task.record.id
+    node.clock.advance(2 * DAY_S)
+    await node.work()
+    for gone in (task, never_ended):
+        with pytest.raises(NotFound):
+            await node.tasks.get(Caller(), name_of(gone))
+    partition = node.records.partition(task.record.namespace)
+    assert await node.records.one(partition, TaskSteps, task.record.id, 1) is None
+    assert await node.records.one(partition, Reflection, task.record.id) is None
+    assert (await node.tasks.list(Caller(), task.record.namespace, 0, 10))[0] == []
+    assert len(await node.lessons()) == 1
+
+
+async def test_a_longer_policy_holds_for_tasks_before_it() -> None:
+    """Whatever held when they ended."""
+    node = TaskNode()
+    task = await node.failed(*EXPIRED)
+    await with_policy(node, task_retention_days=200.0)
+    node.clock.advance(100 * DAY_S)
+    await node.work()
+    assert (await node.tasks.get(Caller(), name_of(task))).record.id == task.record.id
+    node.clock.advance(101 * DAY_S)
+    await node.work()
+    with pytest.raises(NotFound):
+        await node.tasks.get(Caller(), name_of(task))
+
+
+async def test_a_task_can_be_kept_for_ever() -> None:
+    """By a policy of 0 days, for those before it too."""
+    node = TaskNode()
+    task = await node.failed(*EXPIRED)
+    await with_policy(node, task_retention_days=0.0)
+    node.clock.advance(4000 * DAY_S)
+    await node.work()
+    assert (await node.tasks.get(Caller(), name_of(task))).record.id == task.record.id

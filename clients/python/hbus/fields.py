@@ -8,8 +8,9 @@ from typing import Any, TypedDict
 
 from hbus.v1.event_pb2 import EventKind
 from hbus.v1.memory_pb2 import Attachment, Cardinality, Channel, MemoryState, MemoryType
-from hbus.v1.namespace_pb2 import ConflictPolicy, RankingWeights
+from hbus.v1.namespace_pb2 import AutoReflection, ConflictPolicy, RankingWeights
 from hbus.values import (
+    AutoReflectionName,
     CardinalityName,
     ChannelName,
     ConflictPolicyName,
@@ -120,3 +121,6 @@ class PolicyFields(TypedDict, total=False):
     ranking_weights: RankingWeights | Mapping[str, float] | None
     recency_half_life_days: float | None
     purge_after_days: float | None
+    auto_reflection: AutoReflectionName | AutoReflection | None
+    task_retention_days: float | None
+    consolidate_from: int | None

@@ -53,7 +53,7 @@ from hbus.v1.memory_service_pb2 import (
     UpdateMemoryRequest,
     WriteMemoryRequest,
 )
-from hbus.v1.namespace_pb2 import ConflictPolicy, Policy, RankingProfile, RankingWeights
+from hbus.v1.namespace_pb2 import AutoReflection, ConflictPolicy, Policy, RankingProfile, RankingWeights
 from hbus.v1.namespace_service_pb2 import (
     GetNamespaceStatsRequest,
     ListNamespacesRequest,
@@ -384,6 +384,8 @@ def update_policy(pattern: str, fields: PolicyFields, etag: str, request_id: str
     values: dict[str, Any] = {key: value for key, value in fields.items() if value is not None}
     if "conflict_policy" in values:
         values["conflict_policy"] = number(ConflictPolicy, values["conflict_policy"], "conflict_policy")
+    if "auto_reflection" in values:
+        values["auto_reflection"] = number(AutoReflection, values["auto_reflection"], "auto_reflection")
     if isinstance(values.get("ranking_weights"), Mapping):
         values["ranking_weights"] = RankingWeights(**values["ranking_weights"])
     return UpdatePolicyRequest(

@@ -9,7 +9,14 @@ from hbus.v1.namespace_service_pb2 import UpdatePolicyRequest
 from hindsight_bus.app.namespaces import Stats, policy_etag
 from hindsight_bus.domain.errors import InvalidField
 from hindsight_bus.domain.names import Namespace
-from hindsight_bus.domain.policy import ConflictPolicy, Policy, PolicyRecord, RankingWeights, RecencyShape
+from hindsight_bus.domain.policy import (
+    AutoReflection,
+    ConflictPolicy,
+    Policy,
+    PolicyRecord,
+    RankingWeights,
+    RecencyShape,
+)
 from hindsight_bus.domain.profiles import is_profile
 from hindsight_bus.domain.records import NamespaceRecord
 from hindsight_bus.ports import Stored
@@ -18,7 +25,7 @@ from hindsight_bus.transport.codec.memories import timestamp
 from hindsight_bus.transport.codec.queries import decode_weights
 
 _MAX_DAYS = 36_500.0
-_ENUMS = frozenset({"conflict_policy", "recency_shape"})
+_ENUMS = frozenset({"conflict_policy", "recency_shape", "auto_reflection"})
 
 
 def decode_policy_changes(request: UpdatePolicyRequest) -> dict[str, object | None]:
@@ -52,6 +59,18 @@ def _purge_after(policy: pb.Policy) -> float:
     return policy.purge_after_days
 
 
+def _task_retention(policy: pb.Policy) -> float:
+    if not 0.0 <= policy.task_retention_days <= 3650.0:
+        raise InvalidField("policy.task_retention_days", "must be 0 to 3650")
+    return policy.task_retention_days
+
+
+def _consolidate_from(policy: pb.Policy) -> int:
+    if policy.consolidate_from != 0 and not 3 <= policy.consolidate_from <= 64:
+        raise InvalidField("policy.consolidate_from", "must be 0, or 3 to 64")
+    return policy.consolidate_from
+
+
 _SETTABLE: Mapping[str, Callable[[pb.Policy], object]] = {
     "embedding_profile": _profile,
     "conflict_policy": lambda p: fields.member(p.conflict_policy, ConflictPolicy, "policy.conflict_policy"),
@@ -63,6 +82,9 @@ _SETTABLE: Mapping[str, Callable[[pb.Policy], object]] = {
     "recency_half_life_days": lambda p: _days(p.recency_half_life_days, "policy.recency_half_life_days"),
     "purge_after_days": _purge_after,
     "recency_shape": lambda p: fields.member(p.recency_shape, RecencyShape, "policy.recency_shape"),
+    "auto_reflection": lambda p: fields.member(p.auto_reflection, AutoReflection, "policy.auto_reflection"),
+    "task_retention_days": _task_retention,
+    "consolidate_from": _consolidate_from,
 }
 
 
@@ -80,6 +102,9 @@ def encode_policy(policy: Policy | PolicyRecord, pattern: str) -> pb.Policy:
         recency_half_life_days=policy.recency_half_life_days,
         purge_after_days=policy.purge_after_days,
         recency_shape=fields.number(policy.recency_shape) if policy.recency_shape else None,
+        auto_reflection=fields.number(policy.auto_reflection) if policy.auto_reflection else None,
+        task_retention_days=policy.task_retention_days,
+        consolidate_from=policy.consolidate_from,
     )
 
 

@@ -23,6 +23,13 @@ class RecencyShape(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     RECENCY_SHAPE_EXPONENTIAL: _ClassVar[RecencyShape]
     RECENCY_SHAPE_LINEAR: _ClassVar[RecencyShape]
 
+class AutoReflection(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    AUTO_REFLECTION_UNSPECIFIED: _ClassVar[AutoReflection]
+    AUTO_REFLECTION_ALWAYS: _ClassVar[AutoReflection]
+    AUTO_REFLECTION_FAILURES: _ClassVar[AutoReflection]
+    AUTO_REFLECTION_NEVER: _ClassVar[AutoReflection]
+
 class RankingProfile(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     RANKING_PROFILE_UNSPECIFIED: _ClassVar[RankingProfile]
@@ -36,6 +43,10 @@ CONFLICT_POLICY_MANUAL: ConflictPolicy
 RECENCY_SHAPE_UNSPECIFIED: RecencyShape
 RECENCY_SHAPE_EXPONENTIAL: RecencyShape
 RECENCY_SHAPE_LINEAR: RecencyShape
+AUTO_REFLECTION_UNSPECIFIED: AutoReflection
+AUTO_REFLECTION_ALWAYS: AutoReflection
+AUTO_REFLECTION_FAILURES: AutoReflection
+AUTO_REFLECTION_NEVER: AutoReflection
 RANKING_PROFILE_UNSPECIFIED: RankingProfile
 RANKING_PROFILE_SUPPORT: RankingProfile
 RANKING_PROFILE_KNOWLEDGE: RankingProfile
@@ -52,7 +63,7 @@ class RankingWeights(_message.Message):
     def __init__(self, relevance: _Optional[float] = ..., recency: _Optional[float] = ..., importance: _Optional[float] = ...) -> None: ...
 
 class Policy(_message.Message):
-    __slots__ = ("pattern", "embedding_profile", "conflict_policy", "conflict_margin", "belief_half_life_days", "max_text_chars", "daily_quota", "ranking_weights", "recency_half_life_days", "purge_after_days", "revision", "etag", "recency_shape")
+    __slots__ = ("pattern", "embedding_profile", "conflict_policy", "conflict_margin", "belief_half_life_days", "max_text_chars", "daily_quota", "ranking_weights", "recency_half_life_days", "purge_after_days", "revision", "etag", "recency_shape", "auto_reflection", "task_retention_days", "consolidate_from")
     PATTERN_FIELD_NUMBER: _ClassVar[int]
     EMBEDDING_PROFILE_FIELD_NUMBER: _ClassVar[int]
     CONFLICT_POLICY_FIELD_NUMBER: _ClassVar[int]
@@ -66,6 +77,9 @@ class Policy(_message.Message):
     REVISION_FIELD_NUMBER: _ClassVar[int]
     ETAG_FIELD_NUMBER: _ClassVar[int]
     RECENCY_SHAPE_FIELD_NUMBER: _ClassVar[int]
+    AUTO_REFLECTION_FIELD_NUMBER: _ClassVar[int]
+    TASK_RETENTION_DAYS_FIELD_NUMBER: _ClassVar[int]
+    CONSOLIDATE_FROM_FIELD_NUMBER: _ClassVar[int]
     pattern: str
     embedding_profile: str
     conflict_policy: ConflictPolicy
@@ -79,7 +93,10 @@ class Policy(_message.Message):
     revision: int
     etag: str
     recency_shape: RecencyShape
-    def __init__(self, pattern: _Optional[str] = ..., embedding_profile: _Optional[str] = ..., conflict_policy: _Optional[_Union[ConflictPolicy, str]] = ..., conflict_margin: _Optional[float] = ..., belief_half_life_days: _Optional[float] = ..., max_text_chars: _Optional[int] = ..., daily_quota: _Optional[int] = ..., ranking_weights: _Optional[_Union[RankingWeights, _Mapping]] = ..., recency_half_life_days: _Optional[float] = ..., purge_after_days: _Optional[float] = ..., revision: _Optional[int] = ..., etag: _Optional[str] = ..., recency_shape: _Optional[_Union[RecencyShape, str]] = ...) -> None: ...
+    auto_reflection: AutoReflection
+    task_retention_days: float
+    consolidate_from: int
+    def __init__(self, pattern: _Optional[str] = ..., embedding_profile: _Optional[str] = ..., conflict_policy: _Optional[_Union[ConflictPolicy, str]] = ..., conflict_margin: _Optional[float] = ..., belief_half_life_days: _Optional[float] = ..., max_text_chars: _Optional[int] = ..., daily_quota: _Optional[int] = ..., ranking_weights: _Optional[_Union[RankingWeights, _Mapping]] = ..., recency_half_life_days: _Optional[float] = ..., purge_after_days: _Optional[float] = ..., revision: _Optional[int] = ..., etag: _Optional[str] = ..., recency_shape: _Optional[_Union[RecencyShape, str]] = ..., auto_reflection: _Optional[_Union[AutoReflection, str]] = ..., task_retention_days: _Optional[float] = ..., consolidate_from: _Optional[int] = ...) -> None: ...
 
 class Namespace(_message.Message):
     __slots__ = ("name", "embedding_profile", "dimension", "create_time", "partition")
