@@ -1,0 +1,135 @@
+/** What the client does with tasks. */
+
+import { create } from "@bufbuild/protobuf";
+
+import { Calls } from "./calls.js";
+import type { CallOptions, ReadFields, Repeatable } from "./fields.js";
+import {
+  type FinishTaskResponse,
+  FinishTaskRequestSchema,
+  GetReflectionRequestSchema,
+  type GetReflectionResponse,
+  GetTaskRequestSchema,
+  ListTasksRequestSchema,
+  RecordStepsRequestSchema,
+  type RecordStepsResponse,
+  ReflectionService,
+  ReflectOnTaskRequestSchema,
+  type ReflectOnTaskResponse,
+  StartTaskRequestSchema,
+  type StartTaskResponse,
+} from "./gen/hbus/v1/reflection_service_pb.js";
+import { ReflectionState, type Step, type Task, TaskOutcome } from "./gen/hbus/v1/task_pb.js";
+import { pause } from "./pause.js";
+import { consistency, newRequestId } from "./requests.js";
+import { nameOf, number, type OutcomeName, type Ref } from "./values.js";
+
+const MAX_STEPS = 500;
+const FIRST_LOOK_MS = 50;
+const LONGEST_PAUSE_MS = 1_000;
+const { method } = ReflectionService;
+
+/** Calls of `hbus.v1.ReflectionService`, as a part of `Client`. */
+export abstract class TaskCalls extends Calls {
+  /** Start a task; the answer brings the lessons of tasks like it, those of failures first. */
+  startTask(
+    goal: string,
+    options: { kind?: string; user?: string } & Repeatable & ReadFields & CallOptions = {},
+  ): Promise<StartTaskResponse> {
+    const { kind = "", user = "", requestId = newRequestId(), timeoutMs, signal, ...read } = options;
+    const request = create(StartTaskRequestSchema, { goal, kind, user, requestId, ...consistency(read) });
+    return this.call(method.startTask, request, { timeoutMs, signal });
+  }
+
+  /**
+   * Record steps (see `steps`), 500 a call; a number that is recorded already is ignored.
+   *
+   * The last answer tells which numbers are missing so far. The deadline holds for each call.
+   */
+  async recordSteps(
+    task: Ref,
+    steps: readonly Step[],
+    options: CallOptions = {},
+  ): Promise<RecordStepsResponse[]> {
+    const answers = [];
+    for (let from = 0; from < steps.length; from += MAX_STEPS) {
+      const batch = { task: nameOf(task), steps: steps.slice(from, from + MAX_STEPS) };
+      answers.push(await this.call(method.recordSteps, create(RecordStepsRequestSchema, batch), options));
+    }
+    return answers;
+  }
+
+  /** End a task, and have the server reflect on it unless told otherwise. */
+  finishTask(
+    task: Ref,
+    outcome: OutcomeName | TaskOutcome,
+    options: { score?: number; judge?: string; reflect?: boolean } & CallOptions = {},
+  ): Promise<FinishTaskResponse> {
+    const { score, judge = "", reflect = true, ...call } = options;
+    const request = create(FinishTaskRequestSchema, {
+      task: nameOf(task),
+      outcome: number(TaskOutcome, outcome, "outcome"),
+      ...(score !== undefined && { score }),
+      judge,
+      skipReflection: !reflect,
+    });
+    return this.call(method.finishTask, request, call);
+  }
+
+  /** Read one task. */
+  async task(task: Ref, options: CallOptions = {}): Promise<Task> {
+    const answer = await this.call(
+      method.getTask,
+      create(GetTaskRequestSchema, { name: nameOf(task) }),
+      options,
+    );
+    return answer.task!;
+  }
+
+  /** The steps of a task by number, fetched in parts as needed. */
+  async *steps(task: Ref, options: CallOptions = {}): AsyncGenerator<Step, void> {
+    const request = create(GetTaskRequestSchema, { name: nameOf(task), withSteps: true });
+    for (;;) {
+      const part = await this.call(method.getTask, request, options);
+      yield* part.steps;
+      if (part.nextAfterSequence === 0n) return;
+      request.afterSequence = part.nextAfterSequence;
+    }
+  }
+
+  /** The tasks done for one user, or by one agent for nobody else, newest first. */
+  async *tasks(
+    options: { user?: string; agent?: string; pageSize?: number } & CallOptions,
+  ): AsyncGenerator<Task, void> {
+    const { user = "", agent = "", pageSize = 0, ...call } = options;
+    const request = create(ListTasksRequestSchema, { user, agent, pageSize });
+    for await (const page of this.pages(method.listTasks, request, call)) yield* page.tasks;
+  }
+
+  /** Ask for the reflection on a task that has ended; it is done in the background, once. */
+  reflect(task: Ref, options: CallOptions = {}): Promise<ReflectOnTaskResponse> {
+    return this.call(
+      method.reflectOnTask,
+      create(ReflectOnTaskRequestSchema, { task: nameOf(task) }),
+      options,
+    );
+  }
+
+  /** How far the reflection on a task is; its end is waited for, but no longer than `waitMs`. */
+  async reflection(
+    task: Ref,
+    { waitMs = 0, ...call }: { waitMs?: number } & CallOptions = {},
+  ): Promise<GetReflectionResponse> {
+    const request = create(GetReflectionRequestSchema, { task: nameOf(task) });
+    const patience = performance.now() + waitMs;
+    for (let ms = FIRST_LOOK_MS; ; ms = Math.min(1.5 * ms, LONGEST_PAUSE_MS)) {
+      const answer = await this.call(method.getReflection, request, call);
+      if (hasEnded(answer) || performance.now() + ms > patience) return answer;
+      await pause(ms, call.signal);
+    }
+  }
+}
+
+function hasEnded({ reflection }: GetReflectionResponse): boolean {
+  return reflection?.state === ReflectionState.SUCCEEDED || reflection?.state === ReflectionState.FAILED;
+}
