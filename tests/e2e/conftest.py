@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,8 +12,6 @@ import pytest_asyncio
 from tests.e2e.typescript_rig import run
 from tests.faults.processes import ServerProcess
 from tools import node
-
-_PACKAGES = "clients/typescript/node_modules is missing: `make test` installs it"
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -28,11 +25,7 @@ async def shared_server() -> AsyncIterator[ServerProcess]:
 
 
 @pytest.fixture(scope="session")
-def typescript() -> Path:
-    """Return the client's folder, built. Without its packages: skip, or fail under TEST_REQUIRE_NODE=1."""
-    if not node.MODULES.exists():
-        if os.environ.get("TEST_REQUIRE_NODE") == "1":
-            pytest.fail(_PACKAGES)
-        pytest.skip(_PACKAGES)
+def typescript(node_modules: Path) -> Path:
+    """Return the folder of the TypeScript client, built."""
     run(*node.npm("run", "build"))
-    return node.PROJECT
+    return node_modules.parent
