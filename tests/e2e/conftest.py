@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+import hbus.aio
 from tests.e2e.typescript_rig import run
 from tests.faults.processes import ServerProcess
 from tools import node
@@ -20,6 +21,8 @@ async def shared_server() -> AsyncIterator[ServerProcess]:
     with tempfile.TemporaryDirectory(prefix="hbus-") as place:
         process = ServerProcess(Path(place), embedder="use")
         await process.start()
+        async with hbus.aio.connect(process.target, timeout=60.0) as bus:
+            await bus.search("user:nobody:facts", "the first question loads the embedder")
         yield process
         await process.close()
 

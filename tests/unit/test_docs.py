@@ -8,7 +8,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted(
     path
-    for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("clients/*/README.md")]
+    for path in [
+        ROOT / "README.md",
+        ROOT / "clients/README.md",
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("clients/*/README.md"),
+    ]
     if path.exists()
 )
 
