@@ -14,6 +14,8 @@ from tests.e2e.typescript_rig import run
 from tests.faults.processes import ServerProcess
 from tools import node
 
+WARM = "user:nobody:facts"
+
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def shared_server() -> AsyncIterator[ServerProcess]:
@@ -21,8 +23,10 @@ async def shared_server() -> AsyncIterator[ServerProcess]:
     with tempfile.TemporaryDirectory(prefix="hbus-") as place:
         process = ServerProcess(Path(place), embedder="use")
         await process.start()
-        async with hbus.aio.connect(process.target, timeout=60.0) as bus:
-            await bus.search("user:nobody:facts", "the first question loads the embedder")
+        async with hbus.aio.connect(process.target, agent="nobody", timeout=60.0) as bus:
+            # The first vector takes longer than a call may.
+            await bus.write(WARM, "The kettle is on")
+            await bus.search(WARM, "kettle", fully_consistent=True, require_vectors=True)
         yield process
         await process.close()
 

@@ -90,7 +90,8 @@ def test_every_block_of_typescript_has_the_right_types() -> None:
     place.mkdir()
     try:
         (place / "prelude.ts").write_text(PRELUDE, "utf-8")
-        for number, block in enumerate(blocks("clients/typescript/README.md", "ts")):
+        shown = [*blocks("README.md", "ts"), *blocks("clients/typescript/README.md", "ts")]
+        for number, block in enumerate(shown):
             imported = sorted(
                 set(
                     re.findall(

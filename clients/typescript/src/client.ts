@@ -19,6 +19,7 @@ import type {
   MemoryChanges,
   ReadFields,
   Repeatable,
+  Said,
   SearchFields,
   Start,
   StreamOptions,
@@ -38,6 +39,8 @@ import {
   BatchWriteMemoriesRequestSchema,
   BuildContextRequestSchema,
   type BuildContextResponse,
+  ExtractMemoriesRequestSchema,
+  type ExtractMemoriesResponse,
   ForgetMemoryRequestSchema,
   type ForgetMemoryResponse,
   GetMemoryRequestSchema,
@@ -175,6 +178,23 @@ export class Client extends TaskCalls {
     const names = { retrieved: requests.retrieved(retrieved), used: used.map(nameOf) };
     const request = create(RecordUsageRequestSchema, { ...names, answer, query, requestId });
     return this.call(memories.recordUsage, request, call);
+  }
+
+  /**
+   * Find in a conversation what is worth remembering, and write it; with `dryRun` only tell what would be written.
+   *
+   * By the server's model where it has one, unless `rulesOnly`.
+   */
+  extract(
+    namespace: string,
+    turns: readonly Said[],
+    options: { conversation?: string; source?: string; dryRun?: boolean; rulesOnly?: boolean } & Repeatable &
+      CallOptions = {},
+  ): Promise<ExtractMemoriesResponse> {
+    const { requestId = requests.newRequestId(), timeoutMs, signal, ...fields } = options;
+    const said = turns.map(requests.turn);
+    const request = create(ExtractMemoriesRequestSchema, { namespace, turns: said, requestId, ...fields });
+    return this.call(memories.extractMemories, request, { timeoutMs, signal });
   }
 
   /** Read one memory, at its current version or an earlier one. */

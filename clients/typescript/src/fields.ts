@@ -5,6 +5,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import type { Backoff } from "./backoff.js";
 import type { Attachment, Cardinality, Channel, MemoryState, MemoryType } from "./gen/hbus/v1/memory_pb.js";
 import type { EventKind } from "./gen/hbus/v1/event_pb.js";
+import type { TurnRole } from "./gen/hbus/v1/memory_service_pb.js";
 import type { RankingProfile, RankingWeights } from "./gen/hbus/v1/namespace_pb.js";
 import type {
   CardinalityName,
@@ -14,6 +15,7 @@ import type {
   Ref,
   StateName,
   Token,
+  TurnRoleName,
   TypeName,
 } from "./values.js";
 
@@ -118,6 +120,20 @@ export interface EventFields {
   kinds?: (KindName | EventKind)[];
   subjectPrefix?: string;
   notMyOwn?: boolean;
+  /**
+   * What the memory must be about, in any words, or a vector for it. The events are of kind INDEXED then: they come when
+   * the memory's vector has arrived.
+   */
+  meaning?: string | number[];
+  /** Cosine from which a memory is about it, above 0 to 1; default what fits the server's embedding profile. */
+  threshold?: number;
+}
+
+/** One thing that was said: by whom, in which words, and when, if that is known. */
+export interface Said {
+  role: TurnRoleName | TurnRole;
+  text: string;
+  time?: Date;
 }
 
 /** Where to start: `now`, `beginning` (the oldest event retained), or right after what tokens have seen. */

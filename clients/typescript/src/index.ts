@@ -18,6 +18,7 @@ export type * from "./fields.js";
 export { RejectEvent } from "./membership.js";
 export { newRequestId, type Retrieved, type UpdateFields, write as writeRequest } from "./requests.js";
 export * as steps from "./steps.js";
+export type { SkillFields } from "./tasks.js";
 export { Subscription } from "./subscription.js";
 export { label } from "./values.js";
 export type * from "./values.js";
@@ -27,7 +28,7 @@ export { type Conflict, ConflictState, ResolutionAction } from "./gen/hbus/v1/co
 export { type Event, EventKind } from "./gen/hbus/v1/event_pb.js";
 export type { DeadLetter, Delivery } from "./gen/hbus/v1/group_pb.js";
 export { Cardinality, Channel, type Memory, MemoryState, MemoryType } from "./gen/hbus/v1/memory_pb.js";
-export { Decision, MemoryService } from "./gen/hbus/v1/memory_service_pb.js";
+export { Decision, MemoryService, TurnRole } from "./gen/hbus/v1/memory_service_pb.js";
 export type { SearchHit, WriteMemoryRequest, WriteMemoryResponse } from "./gen/hbus/v1/memory_service_pb.js";
 export { NamespaceService } from "./gen/hbus/v1/namespace_service_pb.js";
 export { ReflectionService } from "./gen/hbus/v1/reflection_service_pb.js";

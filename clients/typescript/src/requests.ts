@@ -9,12 +9,18 @@ import type {
   GroupFields,
   MemoryChanges,
   ReadFields,
+  Said,
   SearchFields,
   Start,
   WriteFields,
 } from "./fields.js";
 import { OpenGroupSchema, type StartSchema, SubscribeRequestSchema } from "./gen/hbus/v1/bus_service_pb.js";
-import type { EventFilterSchema, OpenGroup, SubscribeRequest } from "./gen/hbus/v1/bus_service_pb.js";
+import type {
+  EventFilterSchema,
+  MeaningSchema,
+  OpenGroup,
+  SubscribeRequest,
+} from "./gen/hbus/v1/bus_service_pb.js";
 import type { ConsistencySchema } from "./gen/hbus/v1/common_pb.js";
 import { EventKind } from "./gen/hbus/v1/event_pb.js";
 import {
@@ -27,7 +33,9 @@ import {
 } from "./gen/hbus/v1/memory_pb.js";
 import {
   type BuildContextResponse,
+  type ConversationTurnSchema,
   SearchMemoriesRequestSchema,
+  TurnRole,
   UpdateMemoryRequestSchema,
   WriteMemoryRequestSchema,
 } from "./gen/hbus/v1/memory_service_pb.js";
@@ -134,6 +142,11 @@ export function search(
   });
 }
 
+/** One turn of a conversation. */
+export function turn({ role, text, time }: Said): MessageInitShape<typeof ConversationTurnSchema> {
+  return { role: number(TurnRole, role, "role"), text, ...(time && { time: moment(time, "time") }) };
+}
+
 /** Names of the memories that an agent was given. */
 export function retrieved(given: Retrieved): string[] {
   if (!("$typeName" in given)) return given.map(nameOf);
@@ -209,12 +222,26 @@ export function openGroup(name: string, member: string, fields: GroupFields & Ev
   });
 }
 
-function eventFilter({
-  types = [],
-  kinds = [],
-  ...plain
-}: EventFields): MessageInitShape<typeof EventFilterSchema> {
-  return { ...plain, types: numbers(MemoryType, types, "types"), kinds: numbers(EventKind, kinds, "kinds") };
+function eventFilter(fields: EventFields): MessageInitShape<typeof EventFilterSchema> {
+  const { types = [], kinds = [], meaning, threshold, ...plain } = fields;
+  return {
+    ...plain,
+    types: numbers(MemoryType, types, "types"),
+    kinds: numbers(EventKind, kinds, "kinds"),
+    ...meaningOf(meaning, threshold),
+  };
+}
+
+function meaningOf(
+  given: string | number[] | undefined,
+  threshold: number | undefined,
+): { meaning?: MessageInitShape<typeof MeaningSchema> } {
+  if (given !== undefined) {
+    const what = typeof given === "string" ? { text: given } : { vector: given };
+    return { meaning: threshold === undefined ? what : { ...what, threshold } };
+  }
+  if (threshold !== undefined) throw new TypeError("threshold: give a meaning with it");
+  return {};
 }
 
 function startOf(start: Start | "snapshot"): MessageInitShape<typeof StartSchema> {

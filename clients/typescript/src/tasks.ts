@@ -9,16 +9,24 @@ import {
   FinishTaskRequestSchema,
   GetReflectionRequestSchema,
   type GetReflectionResponse,
+  GetSkillRequestSchema,
   GetTaskRequestSchema,
   ListTasksRequestSchema,
+  PromoteLessonRequestSchema,
+  type PromoteLessonResponse,
+  RecordSkillOutcomeRequestSchema,
+  type RecordSkillOutcomeResponse,
   RecordStepsRequestSchema,
   type RecordStepsResponse,
   ReflectionService,
   ReflectOnTaskRequestSchema,
   type ReflectOnTaskResponse,
+  SearchSkillsRequestSchema,
+  type SearchSkillsResponse,
   StartTaskRequestSchema,
   type StartTaskResponse,
 } from "./gen/hbus/v1/reflection_service_pb.js";
+import type { Skill } from "./gen/hbus/v1/skill_pb.js";
 import { ReflectionState, type Step, type Task, TaskOutcome } from "./gen/hbus/v1/task_pb.js";
 import { pause } from "./pause.js";
 import { consistency, newRequestId } from "./requests.js";
@@ -29,9 +37,19 @@ const FIRST_LOOK_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
 const { method } = ReflectionService;
 
+/** Which skills are wanted. */
+export interface SkillFields {
+  kind?: string;
+  user?: string;
+  agent?: string;
+  topK?: number;
+  minConfidence?: number;
+  includeInReview?: boolean;
+}
+
 /** Calls of `hbus.v1.ReflectionService`, as a part of `Client`. */
 export abstract class TaskCalls extends Calls {
-  /** Start a task; the answer brings the lessons of tasks like it, those of failures first. */
+  /** Start a task; the answer brings lessons of tasks like it, failures first, and skills that worked. */
   startTask(
     goal: string,
     options: { kind?: string; user?: string } & Repeatable & ReadFields & CallOptions = {},
@@ -127,6 +145,49 @@ export abstract class TaskCalls extends Calls {
       if (hasEnded(answer) || performance.now() + ms > patience) return answer;
       await pause(ms, call.signal);
     }
+  }
+
+  /** Find skills: the own ones of the caller (or of `agent`), and those that the agents of `user` share. */
+  searchSkills(
+    query: string,
+    options: SkillFields & ReadFields & CallOptions = {},
+  ): Promise<SearchSkillsResponse> {
+    const { after, fullyConsistent, requireVectors, timeoutMs, signal, ...fields } = options;
+    const fresh = consistency({ after, fullyConsistent, requireVectors });
+    const request = create(SearchSkillsRequestSchema, { query, ...fields, ...fresh });
+    return this.call(method.searchSkills, request, { timeoutMs, signal });
+  }
+
+  /** Read one skill, at its current version or an earlier one. */
+  async skill(skill: Ref, options: { version?: number } & CallOptions = {}): Promise<Skill> {
+    const { version = 0, ...call } = options;
+    const request = create(GetSkillRequestSchema, { name: nameOf(skill), version });
+    return (await this.call(method.getSkill, request, call)).skill!;
+  }
+
+  /** Count how a use of a skill went: success or failure. A task counts once, by reflection or by this call. */
+  recordSkillOutcome(
+    skill: Ref,
+    outcome: OutcomeName | TaskOutcome,
+    options: { task?: Ref; tool?: string; error?: string } & Repeatable & CallOptions = {},
+  ): Promise<RecordSkillOutcomeResponse> {
+    const { task = "", tool = "", error = "", requestId = newRequestId(), ...call } = options;
+    const request = create(RecordSkillOutcomeRequestSchema, {
+      skill: nameOf(skill),
+      outcome: number(TaskOutcome, outcome, "outcome"),
+      task: nameOf(task),
+      tool,
+      error,
+      requestId,
+    });
+    return this.call(method.recordSkillOutcome, request, call);
+  }
+
+  /** Share a lesson or a skill of one agent with all agents of a user; no surer than it was. */
+  promote(lesson: Ref | Skill, user: string, options: CallOptions = {}): Promise<PromoteLessonResponse> {
+    // A skill stands for the memory that tells of it.
+    const memory = typeof lesson === "object" && "memory" in lesson ? lesson.memory : nameOf(lesson);
+    return this.call(method.promoteLesson, create(PromoteLessonRequestSchema, { memory, user }), options);
   }
 }
 

@@ -7,6 +7,7 @@ import { type ConsistencyToken, ConsistencyTokenSchema } from "./gen/hbus/v1/com
 import type { ConflictState, ResolutionAction } from "./gen/hbus/v1/conflict_pb.js";
 import type { EventKind } from "./gen/hbus/v1/event_pb.js";
 import type { Cardinality, Channel, MemoryState, MemoryType } from "./gen/hbus/v1/memory_pb.js";
+import type { TurnRole } from "./gen/hbus/v1/memory_service_pb.js";
 import type { RankingProfile } from "./gen/hbus/v1/namespace_pb.js";
 import type { Rating, TaskOutcome } from "./gen/hbus/v1/task_pb.js";
 
@@ -23,12 +24,13 @@ export type ConflictStateName = ShortName<typeof ConflictState>;
 export type ActionName = ShortName<typeof ResolutionAction>;
 export type KindName = ShortName<typeof EventKind>;
 export type OutcomeName = ShortName<typeof TaskOutcome>;
+export type TurnRoleName = ShortName<typeof TurnRole>;
 export type RatingName = ShortName<typeof Rating>;
 export type ProfileName = ShortName<typeof RankingProfile>;
 
 /** Any token that a call returned, or its text. */
 export type Token = ConsistencyToken | string;
-/** A memory, conflict or task as a call returned it, or its resource name. */
+/** A memory, conflict, task or skill as a call returned it, or its resource name. */
 export type Ref = { readonly name: string } | string;
 
 /**
@@ -71,7 +73,7 @@ export function tokens(given: Token | undefined | readonly (Token | undefined)[]
     .filter((each): each is ConsistencyToken => each !== undefined && each.token !== "");
 }
 
-/** The resource name of a memory, conflict or task. */
+/** The resource name of a memory, conflict, task or skill. */
 export function nameOf(resource: Ref): string {
   return typeof resource === "string" ? resource : resource.name;
 }

@@ -44,6 +44,20 @@ test("tokens that are missing ask for nothing, and a subscription cannot start t
   assert.equal(requests.subscribe("user:a:facts", "token", {}).start?.from.case, "tokens");
 });
 
+test("events by meaning: words or a vector, and a threshold only with it", () => {
+  const { meaning } = requests.subscribe("user:a:facts", "now", {
+    meaning: "refunds",
+    threshold: 0.8,
+  }).filter!;
+  assert.deepEqual([meaning?.text, meaning?.vector, meaning?.threshold], ["refunds", [], 0.8]);
+  const near = requests.openGroup("g", "m", { meaning: [1, 0] }).group?.filter?.meaning;
+  assert.deepEqual([near?.text, near?.vector, near?.threshold], ["", [1, 0], undefined]);
+  assert.throws(
+    () => requests.subscribe("user:a:facts", "now", { threshold: 0.8 }),
+    /give a meaning with it/,
+  );
+});
+
 test("an invalid date is refused by name", () => {
   const fields = { eventTime: new Date("yesterday") };
   assert.throws(() => writeRequest("user:a:facts", "x", fields), /eventTime: the date is invalid/);

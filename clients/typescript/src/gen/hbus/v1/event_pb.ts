@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hbus/v1/event.proto.
  */
 export const file_hbus_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChNoYnVzL3YxL2V2ZW50LnByb3RvEgdoYnVzLnYxItYCCgVFdmVudBIgCgRraW5kGAEgASgOMhIuaGJ1cy52MS5FdmVudEtpbmQSEQoJbmFtZXNwYWNlGAIgASgJEh8KBm1lbW9yeRgDIAEoCzIPLmhidXMudjEuTWVtb3J5EioKDHN0YXRlX2JlZm9yZRgEIAEoDjIULmhidXMudjEuTWVtb3J5U3RhdGUSKQoLc3RhdGVfYWZ0ZXIYBSABKA4yFC5oYnVzLnYxLk1lbW9yeVN0YXRlEg0KBWFnZW50GAYgASgJEigKBHRpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCXBhcnRpdGlvbhgIIAEoBRIQCghyZXZpc2lvbhgJIAEoAxINCgVpbmRleBgKIAEoBRIjCghjb25mbGljdBgLIAEoCzIRLmhidXMudjEuQ29uZmxpY3QSDgoGcmVhc29uGAwgASgJKsMDCglFdmVudEtpbmQSGgoWRVZFTlRfS0lORF9VTlNQRUNJRklFRBAAEhYKEkVWRU5UX0tJTkRfV1JJVFRFThABEhsKF0VWRU5UX0tJTkRfQ09SUk9CT1JBVEVEEAISGQoVRVZFTlRfS0lORF9TVVBFUlNFREVEEAMSGQoVRVZFTlRfS0lORF9PVkVSUklEREVOEAQSGAoURVZFTlRfS0lORF9DT05URVNURUQQBRIYChRFVkVOVF9LSU5EX1NVU1BFQ1RFRBAGEhcKE0VWRU5UX0tJTkRfUkVTT0xWRUQQBxIZChVFVkVOVF9LSU5EX1JFSU5TVEFURUQQCBIWChJFVkVOVF9LSU5EX1VQREFURUQQCRIXChNFVkVOVF9LSU5EX0FSQ0hJVkVEEAoSFwoTRVZFTlRfS0lORF9SRVNUT1JFRBALEhgKFEVWRU5UX0tJTkRfRk9SR09UVEVOEAwSFgoSRVZFTlRfS0lORF9FWFBJUkVEEA0SGgoWRVZFTlRfS0lORF9RVUFSQU5USU5FRBAOEhcKE0VWRU5UX0tJTkRfUkVMRUFTRUQQDxIWChJFVkVOVF9LSU5EX0lOREVYRUQQEGIGcHJvdG8z", [file_google_protobuf_timestamp, file_hbus_v1_conflict, file_hbus_v1_memory]);
+  fileDesc("ChNoYnVzL3YxL2V2ZW50LnByb3RvEgdoYnVzLnYxIvMCCgVFdmVudBIgCgRraW5kGAEgASgOMhIuaGJ1cy52MS5FdmVudEtpbmQSEQoJbmFtZXNwYWNlGAIgASgJEh8KBm1lbW9yeRgDIAEoCzIPLmhidXMudjEuTWVtb3J5EioKDHN0YXRlX2JlZm9yZRgEIAEoDjIULmhidXMudjEuTWVtb3J5U3RhdGUSKQoLc3RhdGVfYWZ0ZXIYBSABKA4yFC5oYnVzLnYxLk1lbW9yeVN0YXRlEg0KBWFnZW50GAYgASgJEigKBHRpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCXBhcnRpdGlvbhgIIAEoBRIQCghyZXZpc2lvbhgJIAEoAxINCgVpbmRleBgKIAEoBRIjCghjb25mbGljdBgLIAEoCzIRLmhidXMudjEuQ29uZmxpY3QSDgoGcmVhc29uGAwgASgJEgwKBHRhc2sYDSABKAkSDQoFc2tpbGwYDiABKAkq7gMKCUV2ZW50S2luZBIaChZFVkVOVF9LSU5EX1VOU1BFQ0lGSUVEEAASFgoSRVZFTlRfS0lORF9XUklUVEVOEAESGwoXRVZFTlRfS0lORF9DT1JST0JPUkFURUQQAhIZChVFVkVOVF9LSU5EX1NVUEVSU0VERUQQAxIZChVFVkVOVF9LSU5EX09WRVJSSURERU4QBBIYChRFVkVOVF9LSU5EX0NPTlRFU1RFRBAFEhgKFEVWRU5UX0tJTkRfU1VTUEVDVEVEEAYSFwoTRVZFTlRfS0lORF9SRVNPTFZFRBAHEhkKFUVWRU5UX0tJTkRfUkVJTlNUQVRFRBAIEhYKEkVWRU5UX0tJTkRfVVBEQVRFRBAJEhcKE0VWRU5UX0tJTkRfQVJDSElWRUQQChIXChNFVkVOVF9LSU5EX1JFU1RPUkVEEAsSGAoURVZFTlRfS0lORF9GT1JHT1RURU4QDBIWChJFVkVOVF9LSU5EX0VYUElSRUQQDRIaChZFVkVOVF9LSU5EX1FVQVJBTlRJTkVEEA4SFwoTRVZFTlRfS0lORF9SRUxFQVNFRBAPEhYKEkVWRU5UX0tJTkRfSU5ERVhFRBAQEhMKD0VWRU5UX0tJTkRfVEFTSxBmEhQKEEVWRU5UX0tJTkRfU0tJTEwQZ2IGcHJvdG8z", [file_google_protobuf_timestamp, file_hbus_v1_conflict, file_hbus_v1_memory]);
 
 /**
  * One thing that happened to one memory.
@@ -41,7 +41,7 @@ export type Event = Message<"hbus.v1.Event"> & {
   namespace: string;
 
   /**
-   * The memory with the text and state that it had then.
+   * The memory with the text and state that it had then; unset for TASK and SKILL.
    *
    * @generated from field: hbus.v1.Memory memory = 3;
    */
@@ -62,7 +62,7 @@ export type Event = Message<"hbus.v1.Event"> & {
   stateAfter: MemoryState;
 
   /**
-   * Agent whose call caused it; empty for the server's own work.
+   * Agent whose call caused it (INDEXED: who wrote the text); empty for the server's own work.
    *
    * @generated from field: string agent = 6;
    */
@@ -109,6 +109,20 @@ export type Event = Message<"hbus.v1.Event"> & {
    * @generated from field: string reason = 12;
    */
   reason: string;
+
+  /**
+   * TASK: name of the task; its namespace is that of the event.
+   *
+   * @generated from field: string task = 13;
+   */
+  task: string;
+
+  /**
+   * SKILL: name of the skill; its namespace is that of the event.
+   *
+   * @generated from field: string skill = 14;
+   */
+  skill: string;
 };
 
 /**
@@ -242,6 +256,23 @@ export enum EventKind {
    * @generated from enum value: EVENT_KIND_INDEXED = 16;
    */
   INDEXED = 16,
+
+  /**
+   * A task or the reflection on it came further, as `task` and `reason` say: `started`, `steps`, `finished`,
+   * `reflection asked for`, `reflection running`, `reflection succeeded` or `reflection failed`. It has no memory, and
+   * is delivered only where the kinds filter names it.
+   *
+   * @generated from enum value: EVENT_KIND_TASK = 102;
+   */
+  TASK = 102,
+
+  /**
+   * A skill changed, or was tried, as `skill` and `reason` say: `learnt`, `worked`, `failed`, `new version`,
+   * `promoted` or `demoted into review`. It has no memory, and is delivered only where the kinds filter names it.
+   *
+   * @generated from enum value: EVENT_KIND_SKILL = 103;
+   */
+  SKILL = 103,
 }
 
 /**

@@ -12,7 +12,7 @@ import type { Consistency, ConsistencyToken, Durability, ItemError } from "./com
 import { file_hbus_v1_common } from "./common_pb.js";
 import type { Conflict } from "./conflict_pb.js";
 import { file_hbus_v1_conflict } from "./conflict_pb.js";
-import type { Channel, Memory, MemoryFilter, MemoryVersion } from "./memory_pb.js";
+import type { Cardinality, Channel, Memory, MemoryFilter, MemoryType, MemoryVersion } from "./memory_pb.js";
 import { file_hbus_v1_memory } from "./memory_pb.js";
 import type { RankingProfile, RankingWeights } from "./namespace_pb.js";
 import { file_hbus_v1_namespace } from "./namespace_pb.js";
@@ -22,7 +22,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hbus/v1/memory_service.proto.
  */
 export const file_hbus_v1_memory_service: GenFile = /*@__PURE__*/
-  fileDesc("ChxoYnVzL3YxL21lbW9yeV9zZXJ2aWNlLnByb3RvEgdoYnVzLnYxIo8BChJXcml0ZU1lbW9yeVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEh8KBm1lbW9yeRgCIAEoCzIPLmhidXMudjEuTWVtb3J5EhIKCnJlcXVlc3RfaWQYAyABKAkSIQoHY2hhbm5lbBgEIAEoDjIQLmhidXMudjEuQ2hhbm5lbBIOCgZzb3VyY2UYBSABKAki4wEKE1dyaXRlTWVtb3J5UmVzcG9uc2USIwoIZGVjaXNpb24YASABKA4yES5oYnVzLnYxLkRlY2lzaW9uEh8KBm1lbW9yeRgCIAEoCzIPLmhidXMudjEuTWVtb3J5EiMKCGNvbmZsaWN0GAMgASgLMhEuaGJ1cy52MS5Db25mbGljdBIOCgZyZWFzb24YBCABKAkSKAoFdG9rZW4YBSABKAsyGS5oYnVzLnYxLkNvbnNpc3RlbmN5VG9rZW4SJwoKZHVyYWJpbGl0eRgGIAEoDjITLmhidXMudjEuRHVyYWJpbGl0eSJIChlCYXRjaFdyaXRlTWVtb3JpZXNSZXF1ZXN0EisKBndyaXRlcxgBIAMoCzIbLmhidXMudjEuV3JpdGVNZW1vcnlSZXF1ZXN0Im4KC1dyaXRlUmVzdWx0EjAKCHJlc3BvbnNlGAEgASgLMhwuaGJ1cy52MS5Xcml0ZU1lbW9yeVJlc3BvbnNlSAASIwoFZXJyb3IYAiABKAsyEi5oYnVzLnYxLkl0ZW1FcnJvckgAQggKBnJlc3VsdCJtChpCYXRjaFdyaXRlTWVtb3JpZXNSZXNwb25zZRIlCgdyZXN1bHRzGAEgAygLMhQuaGJ1cy52MS5Xcml0ZVJlc3VsdBIoCgV0b2tlbhgCIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbiKQAwoVU2VhcmNoTWVtb3JpZXNSZXF1ZXN0EhIKCm5hbWVzcGFjZXMYASADKAkSDQoFcXVlcnkYAiABKAkSDQoFdG9wX2sYAyABKAUSDgoGdmVjdG9yGAQgAygCEhAKCGFzX2FnZW50GAUgASgJEhAKCGZvcl91c2VyGAYgASgJEiUKBmZpbHRlchgHIAEoCzIVLmhidXMudjEuTWVtb3J5RmlsdGVyEikKC2NvbnNpc3RlbmN5GAggASgLMhQuaGJ1cy52MS5Db25zaXN0ZW5jeRIoCgd3ZWlnaHRzGAkgASgLMhcuaGJ1cy52MS5SYW5raW5nV2VpZ2h0cxIuCgpxdWVyeV90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIoCgdwcm9maWxlGAsgASgOMhcuaGJ1cy52MS5SYW5raW5nUHJvZmlsZRInCgd3aXRob3V0GAwgAygOMhYuaGJ1cy52MS5TZWFyY2hDaGFubmVsEhIKCm1heF90b2tlbnMYDSABKAUi8gEKClNjb3JlUGFydHMSEQoJcmVsZXZhbmNlGAEgASgBEg8KB3JlY2VuY3kYAiABKAESEgoKaW1wb3J0YW5jZRgDIAEoARISCgVkZW5zZRgEIAEoAUgAiAEBEhQKB2xleGljYWwYBSABKAFIAYgBARIUCgdzdWJqZWN0GAYgASgBSAKIAQESFQoIdGVtcG9yYWwYByABKAFIA4gBARIXCgpuZWlnaGJvdXJzGAggASgBSASIAQFCCAoGX2RlbnNlQgoKCF9sZXhpY2FsQgoKCF9zdWJqZWN0QgsKCV90ZW1wb3JhbEINCgtfbmVpZ2hib3VycyKAAQoJU2VhcmNoSGl0Eh8KBm1lbW9yeRgBIAEoCzIPLmhidXMudjEuTWVtb3J5Eg0KBXNjb3JlGAIgASgBEiIKBXBhcnRzGAMgASgLMhMuaGJ1cy52MS5TY29yZVBhcnRzEh8KBnJpdmFscxgEIAMoCzIPLmhidXMudjEuTWVtb3J5Ip8BChZTZWFyY2hNZW1vcmllc1Jlc3BvbnNlEiAKBGhpdHMYASADKAsyEi5oYnVzLnYxLlNlYXJjaEhpdBIoCgV0b2tlbhgCIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbhIVCg1kZW5zZV9za2lwcGVkGAMgASgIEiIKBnBpbm5lZBgEIAMoCzISLmhidXMudjEuU2VhcmNoSGl0IlwKEEdldE1lbW9yeVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgDEikKC2NvbnNpc3RlbmN5GAMgASgLMhQuaGJ1cy52MS5Db25zaXN0ZW5jeSJeChFHZXRNZW1vcnlSZXNwb25zZRIfCgZtZW1vcnkYASABKAsyDy5oYnVzLnYxLk1lbW9yeRIoCgV0b2tlbhgCIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbiKhAQoTTGlzdE1lbW9yaWVzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSJQoGZmlsdGVyGAIgASgLMhUuaGJ1cy52MS5NZW1vcnlGaWx0ZXISEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkSKQoLY29uc2lzdGVuY3kYBSABKAsyFC5oYnVzLnYxLkNvbnNpc3RlbmN5InwKFExpc3RNZW1vcmllc1Jlc3BvbnNlEiEKCG1lbW9yaWVzGAEgAygLMg8uaGJ1cy52MS5NZW1vcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEigKBXRva2VuGAMgASgLMhkuaGJ1cy52MS5Db25zaXN0ZW5jeVRva2VuIq4BChNVcGRhdGVNZW1vcnlSZXF1ZXN0Eh8KBm1lbW9yeRgBIAEoCzIPLmhidXMudjEuTWVtb3J5Ei8KC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzaxISCgpyZXF1ZXN0X2lkGAMgASgJEiEKB2NoYW5uZWwYBCABKA4yEC5oYnVzLnYxLkNoYW5uZWwSDgoGc291cmNlGAUgASgJIuQBChRVcGRhdGVNZW1vcnlSZXNwb25zZRIjCghkZWNpc2lvbhgBIAEoDjIRLmhidXMudjEuRGVjaXNpb24SHwoGbWVtb3J5GAIgASgLMg8uaGJ1cy52MS5NZW1vcnkSIwoIY29uZmxpY3QYAyABKAsyES5oYnVzLnYxLkNvbmZsaWN0Eg4KBnJlYXNvbhgEIAEoCRIoCgV0b2tlbhgFIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbhInCgpkdXJhYmlsaXR5GAYgASgOMhMuaGJ1cy52MS5EdXJhYmlsaXR5IkUKE0ZvcmdldE1lbW9yeVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIMCgRldGFnGAIgASgJEhIKCnJlcXVlc3RfaWQYAyABKAkiigEKFEZvcmdldE1lbW9yeVJlc3BvbnNlEh8KBm1lbW9yeRgBIAEoCzIPLmhidXMudjEuTWVtb3J5EigKBXRva2VuGAIgASgLMhkuaGJ1cy52MS5Db25zaXN0ZW5jeVRva2VuEicKCmR1cmFiaWxpdHkYAyABKA4yEy5oYnVzLnYxLkR1cmFiaWxpdHkiVwoUUmVzdG9yZU1lbW9yeVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgDEgwKBGV0YWcYAyABKAkSEgoKcmVxdWVzdF9pZBgEIAEoCSKwAQoVUmVzdG9yZU1lbW9yeVJlc3BvbnNlEh8KBm1lbW9yeRgBIAEoCzIPLmhidXMudjEuTWVtb3J5EiMKCGNvbmZsaWN0GAIgASgLMhEuaGJ1cy52MS5Db25mbGljdBIoCgV0b2tlbhgDIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbhInCgpkdXJhYmlsaXR5GAQgASgOMhMuaGJ1cy52MS5EdXJhYmlsaXR5IlAKGUxpc3RNZW1vcnlWZXJzaW9uc1JlcXVlc3QSDAoEbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJfChpMaXN0TWVtb3J5VmVyc2lvbnNSZXNwb25zZRIoCgh2ZXJzaW9ucxgBIAMoCzIWLmhidXMudjEuTWVtb3J5VmVyc2lvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiawoTQnVpbGRDb250ZXh0UmVxdWVzdBIuCgZzZWFyY2gYASABKAsyHi5oYnVzLnYxLlNlYXJjaE1lbW9yaWVzUmVxdWVzdBISCgptYXhfdG9rZW5zGAIgASgFEhAKCGxhbmd1YWdlGAMgASgJIqkBChRCdWlsZENvbnRleHRSZXNwb25zZRIMCgR0ZXh0GAEgASgJEg4KBmFkdmljZRgCIAEoCRIQCghtZW1vcmllcxgDIAMoCRIQCghsZWZ0X291dBgEIAEoBRIOCgZ0b2tlbnMYBSABKAUSKAoFdG9rZW4YBiABKAsyGS5oYnVzLnYxLkNvbnNpc3RlbmN5VG9rZW4SFQoNZGVuc2Vfc2tpcHBlZBgHIAEoCCJoChJSZWNvcmRVc2FnZVJlcXVlc3QSEQoJcmV0cmlldmVkGAEgAygJEgwKBHVzZWQYAiADKAkSDgoGYW5zd2VyGAMgASgJEg0KBXF1ZXJ5GAQgASgJEhIKCnJlcXVlc3RfaWQYBSABKAkiiwEKE1JlY29yZFVzYWdlUmVzcG9uc2USDAoEdXNlZBgBIAMoCRITCgt1dGlsaXNhdGlvbhgCIAEoARIoCgV0b2tlbhgDIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbhInCgpkdXJhYmlsaXR5GAQgASgOMhMuaGJ1cy52MS5EdXJhYmlsaXR5Ku4BCghEZWNpc2lvbhIYChRERUNJU0lPTl9VTlNQRUNJRklFRBAAEhMKD0RFQ0lTSU9OX1NUT1JFRBABEhkKFURFQ0lTSU9OX0NPUlJPQk9SQVRFRBACEhYKEkRFQ0lTSU9OX0RVUExJQ0FURRADEhEKDURFQ0lTSU9OX0VDSE8QBBIdChlERUNJU0lPTl9SRUpFQ1RFRF9UUklWSUFMEAUSHgoaREVDSVNJT05fUkVKRUNURURfVE9PX0xPTkcQBhIYChRERUNJU0lPTl9RVUFSQU5USU5FRBAHEhQKEERFQ0lTSU9OX1VQREFURUQQCCq9AQoNU2VhcmNoQ2hhbm5lbBIeChpTRUFSQ0hfQ0hBTk5FTF9VTlNQRUNJRklFRBAAEhgKFFNFQVJDSF9DSEFOTkVMX0RFTlNFEAESGgoWU0VBUkNIX0NIQU5ORUxfTEVYSUNBTBACEhsKF1NFQVJDSF9DSEFOTkVMX1RFTVBPUkFMEAMSGgoWU0VBUkNIX0NIQU5ORUxfU1VCSkVDVBAEEh0KGVNFQVJDSF9DSEFOTkVMX05FSUdIQk9VUlMQBTL8BgoNTWVtb3J5U2VydmljZRJICgtXcml0ZU1lbW9yeRIbLmhidXMudjEuV3JpdGVNZW1vcnlSZXF1ZXN0GhwuaGJ1cy52MS5Xcml0ZU1lbW9yeVJlc3BvbnNlEl0KEkJhdGNoV3JpdGVNZW1vcmllcxIiLmhidXMudjEuQmF0Y2hXcml0ZU1lbW9yaWVzUmVxdWVzdBojLmhidXMudjEuQmF0Y2hXcml0ZU1lbW9yaWVzUmVzcG9uc2USUQoOU2VhcmNoTWVtb3JpZXMSHi5oYnVzLnYxLlNlYXJjaE1lbW9yaWVzUmVxdWVzdBofLmhidXMudjEuU2VhcmNoTWVtb3JpZXNSZXNwb25zZRJCCglHZXRNZW1vcnkSGS5oYnVzLnYxLkdldE1lbW9yeVJlcXVlc3QaGi5oYnVzLnYxLkdldE1lbW9yeVJlc3BvbnNlEksKDExpc3RNZW1vcmllcxIcLmhidXMudjEuTGlzdE1lbW9yaWVzUmVxdWVzdBodLmhidXMudjEuTGlzdE1lbW9yaWVzUmVzcG9uc2USSwoMVXBkYXRlTWVtb3J5EhwuaGJ1cy52MS5VcGRhdGVNZW1vcnlSZXF1ZXN0Gh0uaGJ1cy52MS5VcGRhdGVNZW1vcnlSZXNwb25zZRJLCgxGb3JnZXRNZW1vcnkSHC5oYnVzLnYxLkZvcmdldE1lbW9yeVJlcXVlc3QaHS5oYnVzLnYxLkZvcmdldE1lbW9yeVJlc3BvbnNlEk4KDVJlc3RvcmVNZW1vcnkSHS5oYnVzLnYxLlJlc3RvcmVNZW1vcnlSZXF1ZXN0Gh4uaGJ1cy52MS5SZXN0b3JlTWVtb3J5UmVzcG9uc2USXQoSTGlzdE1lbW9yeVZlcnNpb25zEiIuaGJ1cy52MS5MaXN0TWVtb3J5VmVyc2lvbnNSZXF1ZXN0GiMuaGJ1cy52MS5MaXN0TWVtb3J5VmVyc2lvbnNSZXNwb25zZRJLCgxCdWlsZENvbnRleHQSHC5oYnVzLnYxLkJ1aWxkQ29udGV4dFJlcXVlc3QaHS5oYnVzLnYxLkJ1aWxkQ29udGV4dFJlc3BvbnNlEkgKC1JlY29yZFVzYWdlEhsuaGJ1cy52MS5SZWNvcmRVc2FnZVJlcXVlc3QaHC5oYnVzLnYxLlJlY29yZFVzYWdlUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_hbus_v1_common, file_hbus_v1_conflict, file_hbus_v1_memory, file_hbus_v1_namespace]);
+  fileDesc("ChxoYnVzL3YxL21lbW9yeV9zZXJ2aWNlLnByb3RvEgdoYnVzLnYxIo8BChJXcml0ZU1lbW9yeVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEh8KBm1lbW9yeRgCIAEoCzIPLmhidXMudjEuTWVtb3J5EhIKCnJlcXVlc3RfaWQYAyABKAkSIQoHY2hhbm5lbBgEIAEoDjIQLmhidXMudjEuQ2hhbm5lbBIOCgZzb3VyY2UYBSABKAki4wEKE1dyaXRlTWVtb3J5UmVzcG9uc2USIwoIZGVjaXNpb24YASABKA4yES5oYnVzLnYxLkRlY2lzaW9uEh8KBm1lbW9yeRgCIAEoCzIPLmhidXMudjEuTWVtb3J5EiMKCGNvbmZsaWN0GAMgASgLMhEuaGJ1cy52MS5Db25mbGljdBIOCgZyZWFzb24YBCABKAkSKAoFdG9rZW4YBSABKAsyGS5oYnVzLnYxLkNvbnNpc3RlbmN5VG9rZW4SJwoKZHVyYWJpbGl0eRgGIAEoDjITLmhidXMudjEuRHVyYWJpbGl0eSJIChlCYXRjaFdyaXRlTWVtb3JpZXNSZXF1ZXN0EisKBndyaXRlcxgBIAMoCzIbLmhidXMudjEuV3JpdGVNZW1vcnlSZXF1ZXN0Im4KC1dyaXRlUmVzdWx0EjAKCHJlc3BvbnNlGAEgASgLMhwuaGJ1cy52MS5Xcml0ZU1lbW9yeVJlc3BvbnNlSAASIwoFZXJyb3IYAiABKAsyEi5oYnVzLnYxLkl0ZW1FcnJvckgAQggKBnJlc3VsdCJtChpCYXRjaFdyaXRlTWVtb3JpZXNSZXNwb25zZRIlCgdyZXN1bHRzGAEgAygLMhQuaGJ1cy52MS5Xcml0ZVJlc3VsdBIoCgV0b2tlbhgCIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbiKQAwoVU2VhcmNoTWVtb3JpZXNSZXF1ZXN0EhIKCm5hbWVzcGFjZXMYASADKAkSDQoFcXVlcnkYAiABKAkSDQoFdG9wX2sYAyABKAUSDgoGdmVjdG9yGAQgAygCEhAKCGFzX2FnZW50GAUgASgJEhAKCGZvcl91c2VyGAYgASgJEiUKBmZpbHRlchgHIAEoCzIVLmhidXMudjEuTWVtb3J5RmlsdGVyEikKC2NvbnNpc3RlbmN5GAggASgLMhQuaGJ1cy52MS5Db25zaXN0ZW5jeRIoCgd3ZWlnaHRzGAkgASgLMhcuaGJ1cy52MS5SYW5raW5nV2VpZ2h0cxIuCgpxdWVyeV90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIoCgdwcm9maWxlGAsgASgOMhcuaGJ1cy52MS5SYW5raW5nUHJvZmlsZRInCgd3aXRob3V0GAwgAygOMhYuaGJ1cy52MS5TZWFyY2hDaGFubmVsEhIKCm1heF90b2tlbnMYDSABKAUi8gEKClNjb3JlUGFydHMSEQoJcmVsZXZhbmNlGAEgASgBEg8KB3JlY2VuY3kYAiABKAESEgoKaW1wb3J0YW5jZRgDIAEoARISCgVkZW5zZRgEIAEoAUgAiAEBEhQKB2xleGljYWwYBSABKAFIAYgBARIUCgdzdWJqZWN0GAYgASgBSAKIAQESFQoIdGVtcG9yYWwYByABKAFIA4gBARIXCgpuZWlnaGJvdXJzGAggASgBSASIAQFCCAoGX2RlbnNlQgoKCF9sZXhpY2FsQgoKCF9zdWJqZWN0QgsKCV90ZW1wb3JhbEINCgtfbmVpZ2hib3VycyKAAQoJU2VhcmNoSGl0Eh8KBm1lbW9yeRgBIAEoCzIPLmhidXMudjEuTWVtb3J5Eg0KBXNjb3JlGAIgASgBEiIKBXBhcnRzGAMgASgLMhMuaGJ1cy52MS5TY29yZVBhcnRzEh8KBnJpdmFscxgEIAMoCzIPLmhidXMudjEuTWVtb3J5Ip8BChZTZWFyY2hNZW1vcmllc1Jlc3BvbnNlEiAKBGhpdHMYASADKAsyEi5oYnVzLnYxLlNlYXJjaEhpdBIoCgV0b2tlbhgCIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbhIVCg1kZW5zZV9za2lwcGVkGAMgASgIEiIKBnBpbm5lZBgEIAMoCzISLmhidXMudjEuU2VhcmNoSGl0IlwKEEdldE1lbW9yeVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgDEikKC2NvbnNpc3RlbmN5GAMgASgLMhQuaGJ1cy52MS5Db25zaXN0ZW5jeSJeChFHZXRNZW1vcnlSZXNwb25zZRIfCgZtZW1vcnkYASABKAsyDy5oYnVzLnYxLk1lbW9yeRIoCgV0b2tlbhgCIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbiKhAQoTTGlzdE1lbW9yaWVzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSJQoGZmlsdGVyGAIgASgLMhUuaGJ1cy52MS5NZW1vcnlGaWx0ZXISEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkSKQoLY29uc2lzdGVuY3kYBSABKAsyFC5oYnVzLnYxLkNvbnNpc3RlbmN5InwKFExpc3RNZW1vcmllc1Jlc3BvbnNlEiEKCG1lbW9yaWVzGAEgAygLMg8uaGJ1cy52MS5NZW1vcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEigKBXRva2VuGAMgASgLMhkuaGJ1cy52MS5Db25zaXN0ZW5jeVRva2VuIq4BChNVcGRhdGVNZW1vcnlSZXF1ZXN0Eh8KBm1lbW9yeRgBIAEoCzIPLmhidXMudjEuTWVtb3J5Ei8KC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzaxISCgpyZXF1ZXN0X2lkGAMgASgJEiEKB2NoYW5uZWwYBCABKA4yEC5oYnVzLnYxLkNoYW5uZWwSDgoGc291cmNlGAUgASgJIuQBChRVcGRhdGVNZW1vcnlSZXNwb25zZRIjCghkZWNpc2lvbhgBIAEoDjIRLmhidXMudjEuRGVjaXNpb24SHwoGbWVtb3J5GAIgASgLMg8uaGJ1cy52MS5NZW1vcnkSIwoIY29uZmxpY3QYAyABKAsyES5oYnVzLnYxLkNvbmZsaWN0Eg4KBnJlYXNvbhgEIAEoCRIoCgV0b2tlbhgFIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbhInCgpkdXJhYmlsaXR5GAYgASgOMhMuaGJ1cy52MS5EdXJhYmlsaXR5IkUKE0ZvcmdldE1lbW9yeVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIMCgRldGFnGAIgASgJEhIKCnJlcXVlc3RfaWQYAyABKAkiigEKFEZvcmdldE1lbW9yeVJlc3BvbnNlEh8KBm1lbW9yeRgBIAEoCzIPLmhidXMudjEuTWVtb3J5EigKBXRva2VuGAIgASgLMhkuaGJ1cy52MS5Db25zaXN0ZW5jeVRva2VuEicKCmR1cmFiaWxpdHkYAyABKA4yEy5oYnVzLnYxLkR1cmFiaWxpdHkiVwoUUmVzdG9yZU1lbW9yeVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgDEgwKBGV0YWcYAyABKAkSEgoKcmVxdWVzdF9pZBgEIAEoCSKwAQoVUmVzdG9yZU1lbW9yeVJlc3BvbnNlEh8KBm1lbW9yeRgBIAEoCzIPLmhidXMudjEuTWVtb3J5EiMKCGNvbmZsaWN0GAIgASgLMhEuaGJ1cy52MS5Db25mbGljdBIoCgV0b2tlbhgDIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbhInCgpkdXJhYmlsaXR5GAQgASgOMhMuaGJ1cy52MS5EdXJhYmlsaXR5IlAKGUxpc3RNZW1vcnlWZXJzaW9uc1JlcXVlc3QSDAoEbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJfChpMaXN0TWVtb3J5VmVyc2lvbnNSZXNwb25zZRIoCgh2ZXJzaW9ucxgBIAMoCzIWLmhidXMudjEuTWVtb3J5VmVyc2lvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiawoTQnVpbGRDb250ZXh0UmVxdWVzdBIuCgZzZWFyY2gYASABKAsyHi5oYnVzLnYxLlNlYXJjaE1lbW9yaWVzUmVxdWVzdBISCgptYXhfdG9rZW5zGAIgASgFEhAKCGxhbmd1YWdlGAMgASgJIqkBChRCdWlsZENvbnRleHRSZXNwb25zZRIMCgR0ZXh0GAEgASgJEg4KBmFkdmljZRgCIAEoCRIQCghtZW1vcmllcxgDIAMoCRIQCghsZWZ0X291dBgEIAEoBRIOCgZ0b2tlbnMYBSABKAUSKAoFdG9rZW4YBiABKAsyGS5oYnVzLnYxLkNvbnNpc3RlbmN5VG9rZW4SFQoNZGVuc2Vfc2tpcHBlZBgHIAEoCCJoChJSZWNvcmRVc2FnZVJlcXVlc3QSEQoJcmV0cmlldmVkGAEgAygJEgwKBHVzZWQYAiADKAkSDgoGYW5zd2VyGAMgASgJEg0KBXF1ZXJ5GAQgASgJEhIKCnJlcXVlc3RfaWQYBSABKAkiiwEKE1JlY29yZFVzYWdlUmVzcG9uc2USDAoEdXNlZBgBIAMoCRITCgt1dGlsaXNhdGlvbhgCIAEoARIoCgV0b2tlbhgDIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbhInCgpkdXJhYmlsaXR5GAQgASgOMhMuaGJ1cy52MS5EdXJhYmlsaXR5ImsKEENvbnZlcnNhdGlvblR1cm4SHwoEcm9sZRgBIAEoDjIRLmhidXMudjEuVHVyblJvbGUSDAoEdGV4dBgCIAEoCRIoCgR0aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCK0AQoWRXh0cmFjdE1lbW9yaWVzUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSKAoFdHVybnMYAiADKAsyGS5oYnVzLnYxLkNvbnZlcnNhdGlvblR1cm4SFAoMY29udmVyc2F0aW9uGAMgASgJEg4KBnNvdXJjZRgEIAEoCRIPCgdkcnlfcnVuGAUgASgIEhIKCnJ1bGVzX29ubHkYBiABKAgSEgoKcmVxdWVzdF9pZBgHIAEoCSK3AgoPTWVtb3J5Q2FuZGlkYXRlEiEKBHR5cGUYASABKA4yEy5oYnVzLnYxLk1lbW9yeVR5cGUSDAoEdGV4dBgCIAEoCRIPCgdzdWJqZWN0GAMgASgJEg0KBXZhbHVlGAQgASgJEikKC2NhcmRpbmFsaXR5GAUgASgOMhQuaGJ1cy52MS5DYXJkaW5hbGl0eRIPCgdhbGlhc2VzGAYgAygJEgwKBHRhZ3MYByADKAkSEgoKY29uZmlkZW5jZRgIIAEoARIuCgpldmVudF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghldmlkZW5jZRgKIAMoBRIhCgdjaGFubmVsGAsgASgOMhAuaGJ1cy52MS5DaGFubmVsEhAKCGV4cGxpY2l0GAwgASgIImQKD0V4dHJhY3RlZE1lbW9yeRIrCgljYW5kaWRhdGUYASABKAsyGC5oYnVzLnYxLk1lbW9yeUNhbmRpZGF0ZRIkCgZyZXN1bHQYAiABKAsyFC5oYnVzLnYxLldyaXRlUmVzdWx0IrsBChdFeHRyYWN0TWVtb3JpZXNSZXNwb25zZRIqCghtZW1vcmllcxgBIAMoCzIYLmhidXMudjEuRXh0cmFjdGVkTWVtb3J5EhEKCWV4dHJhY3RvchgCIAEoCRIQCghyZWNhbGxlZBgDIAEoBRITCgt1bnN1cHBvcnRlZBgEIAEoBRIQCghwcm9ibGVtcxgFIAMoCRIoCgV0b2tlbhgGIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbiruAQoIRGVjaXNpb24SGAoUREVDSVNJT05fVU5TUEVDSUZJRUQQABITCg9ERUNJU0lPTl9TVE9SRUQQARIZChVERUNJU0lPTl9DT1JST0JPUkFURUQQAhIWChJERUNJU0lPTl9EVVBMSUNBVEUQAxIRCg1ERUNJU0lPTl9FQ0hPEAQSHQoZREVDSVNJT05fUkVKRUNURURfVFJJVklBTBAFEh4KGkRFQ0lTSU9OX1JFSkVDVEVEX1RPT19MT05HEAYSGAoUREVDSVNJT05fUVVBUkFOVElORUQQBxIUChBERUNJU0lPTl9VUERBVEVEEAgqvQEKDVNlYXJjaENoYW5uZWwSHgoaU0VBUkNIX0NIQU5ORUxfVU5TUEVDSUZJRUQQABIYChRTRUFSQ0hfQ0hBTk5FTF9ERU5TRRABEhoKFlNFQVJDSF9DSEFOTkVMX0xFWElDQUwQAhIbChdTRUFSQ0hfQ0hBTk5FTF9URU1QT1JBTBADEhoKFlNFQVJDSF9DSEFOTkVMX1NVQkpFQ1QQBBIdChlTRUFSQ0hfQ0hBTk5FTF9ORUlHSEJPVVJTEAUqZgoIVHVyblJvbGUSGQoVVFVSTl9ST0xFX1VOU1BFQ0lGSUVEEAASEgoOVFVSTl9ST0xFX1VTRVIQARIXChNUVVJOX1JPTEVfQVNTSVNUQU5UEAISEgoOVFVSTl9ST0xFX1RPT0wQAzLSBwoNTWVtb3J5U2VydmljZRJICgtXcml0ZU1lbW9yeRIbLmhidXMudjEuV3JpdGVNZW1vcnlSZXF1ZXN0GhwuaGJ1cy52MS5Xcml0ZU1lbW9yeVJlc3BvbnNlEl0KEkJhdGNoV3JpdGVNZW1vcmllcxIiLmhidXMudjEuQmF0Y2hXcml0ZU1lbW9yaWVzUmVxdWVzdBojLmhidXMudjEuQmF0Y2hXcml0ZU1lbW9yaWVzUmVzcG9uc2USUQoOU2VhcmNoTWVtb3JpZXMSHi5oYnVzLnYxLlNlYXJjaE1lbW9yaWVzUmVxdWVzdBofLmhidXMudjEuU2VhcmNoTWVtb3JpZXNSZXNwb25zZRJCCglHZXRNZW1vcnkSGS5oYnVzLnYxLkdldE1lbW9yeVJlcXVlc3QaGi5oYnVzLnYxLkdldE1lbW9yeVJlc3BvbnNlEksKDExpc3RNZW1vcmllcxIcLmhidXMudjEuTGlzdE1lbW9yaWVzUmVxdWVzdBodLmhidXMudjEuTGlzdE1lbW9yaWVzUmVzcG9uc2USSwoMVXBkYXRlTWVtb3J5EhwuaGJ1cy52MS5VcGRhdGVNZW1vcnlSZXF1ZXN0Gh0uaGJ1cy52MS5VcGRhdGVNZW1vcnlSZXNwb25zZRJLCgxGb3JnZXRNZW1vcnkSHC5oYnVzLnYxLkZvcmdldE1lbW9yeVJlcXVlc3QaHS5oYnVzLnYxLkZvcmdldE1lbW9yeVJlc3BvbnNlEk4KDVJlc3RvcmVNZW1vcnkSHS5oYnVzLnYxLlJlc3RvcmVNZW1vcnlSZXF1ZXN0Gh4uaGJ1cy52MS5SZXN0b3JlTWVtb3J5UmVzcG9uc2USXQoSTGlzdE1lbW9yeVZlcnNpb25zEiIuaGJ1cy52MS5MaXN0TWVtb3J5VmVyc2lvbnNSZXF1ZXN0GiMuaGJ1cy52MS5MaXN0TWVtb3J5VmVyc2lvbnNSZXNwb25zZRJLCgxCdWlsZENvbnRleHQSHC5oYnVzLnYxLkJ1aWxkQ29udGV4dFJlcXVlc3QaHS5oYnVzLnYxLkJ1aWxkQ29udGV4dFJlc3BvbnNlEkgKC1JlY29yZFVzYWdlEhsuaGJ1cy52MS5SZWNvcmRVc2FnZVJlcXVlc3QaHC5oYnVzLnYxLlJlY29yZFVzYWdlUmVzcG9uc2USVAoPRXh0cmFjdE1lbW9yaWVzEh8uaGJ1cy52MS5FeHRyYWN0TWVtb3JpZXNSZXF1ZXN0GiAuaGJ1cy52MS5FeHRyYWN0TWVtb3JpZXNSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_hbus_v1_common, file_hbus_v1_conflict, file_hbus_v1_memory, file_hbus_v1_namespace]);
 
 /**
  * Request of WriteMemory, and one item of a batch or of Publish.
@@ -1141,6 +1141,287 @@ export const RecordUsageResponseSchema: GenMessage<RecordUsageResponse> = /*@__P
   messageDesc(file_hbus_v1_memory_service, 24);
 
 /**
+ * One thing that was said.
+ *
+ * @generated from message hbus.v1.ConversationTurn
+ */
+export type ConversationTurn = Message<"hbus.v1.ConversationTurn"> & {
+  /**
+   * Who said it; required.
+   *
+   * @generated from field: hbus.v1.TurnRole role = 1;
+   */
+  role: TurnRole;
+
+  /**
+   * What was said; required, at most 32 KiB of UTF-8.
+   *
+   * @generated from field: string text = 2;
+   */
+  text: string;
+
+  /**
+   * When; unset: nobody knows, and now stands for it.
+   *
+   * @generated from field: google.protobuf.Timestamp time = 3;
+   */
+  time?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message hbus.v1.ConversationTurn.
+ * Use `create(ConversationTurnSchema)` to create a new message.
+ */
+export const ConversationTurnSchema: GenMessage<ConversationTurn> = /*@__PURE__*/
+  messageDesc(file_hbus_v1_memory_service, 25);
+
+/**
+ * Request of ExtractMemories.
+ *
+ * @generated from message hbus.v1.ExtractMemoriesRequest
+ */
+export type ExtractMemoriesRequest = Message<"hbus.v1.ExtractMemoriesRequest"> & {
+  /**
+   * Where what is found goes.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * 1 to 500, in order, at most 256 KiB together.
+   *
+   * @generated from field: repeated hbus.v1.ConversationTurn turns = 2;
+   */
+  turns: ConversationTurn[];
+
+  /**
+   * The conversation that it is, as in Memory.conversation.
+   *
+   * @generated from field: string conversation = 3;
+   */
+  conversation: string;
+
+  /**
+   * Where it comes from, as in WriteMemoryRequest.source.
+   *
+   * @generated from field: string source = 4;
+   */
+  source: string;
+
+  /**
+   * Find, but write nothing.
+   *
+   * @generated from field: bool dry_run = 5;
+   */
+  dryRun: boolean;
+
+  /**
+   * Ask no model.
+   *
+   * @generated from field: bool rules_only = 6;
+   */
+  rulesOnly: boolean;
+
+  /**
+   * Makes the writes safe to retry; at most 100 characters.
+   *
+   * @generated from field: string request_id = 7;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message hbus.v1.ExtractMemoriesRequest.
+ * Use `create(ExtractMemoriesRequestSchema)` to create a new message.
+ */
+export const ExtractMemoriesRequestSchema: GenMessage<ExtractMemoriesRequest> = /*@__PURE__*/
+  messageDesc(file_hbus_v1_memory_service, 26);
+
+/**
+ * Something that may be worth remembering.
+ *
+ * @generated from message hbus.v1.MemoryCandidate
+ */
+export type MemoryCandidate = Message<"hbus.v1.MemoryCandidate"> & {
+  /**
+   * Its kind.
+   *
+   * @generated from field: hbus.v1.MemoryType type = 1;
+   */
+  type: MemoryType;
+
+  /**
+   * What it says.
+   *
+   * @generated from field: string text = 2;
+   */
+  text: string;
+
+  /**
+   * What it is about; may be empty.
+   *
+   * @generated from field: string subject = 3;
+   */
+  subject: string;
+
+  /**
+   * Normal form of what is said about the subject; may be empty.
+   *
+   * @generated from field: string value = 4;
+   */
+  value: string;
+
+  /**
+   * How many such values can hold at once.
+   *
+   * @generated from field: hbus.v1.Cardinality cardinality = 5;
+   */
+  cardinality: Cardinality;
+
+  /**
+   * Other names for it.
+   *
+   * @generated from field: repeated string aliases = 6;
+   */
+  aliases: string[];
+
+  /**
+   * Labels; `instruction` for a standing wish of the user.
+   *
+   * @generated from field: repeated string tags = 7;
+   */
+  tags: string[];
+
+  /**
+   * How sure it is, 0 to 1: at most as the weakest turn that it rests on.
+   *
+   * @generated from field: double confidence = 8;
+   */
+  confidence: number;
+
+  /**
+   * When it was true or said.
+   *
+   * @generated from field: google.protobuf.Timestamp event_time = 9;
+   */
+  eventTime?: Timestamp | undefined;
+
+  /**
+   * Numbers of the turns that show it, from 1; at least one.
+   *
+   * @generated from field: repeated int32 evidence = 10;
+   */
+  evidence: number[];
+
+  /**
+   * Through which channel it goes: the least trusted of those that its evidence came through; AGENT where the
+   * credential may not write through that one.
+   *
+   * @generated from field: hbus.v1.Channel channel = 11;
+   */
+  channel: Channel;
+
+  /**
+   * The user asked to remember it.
+   *
+   * @generated from field: bool explicit = 12;
+   */
+  explicit: boolean;
+};
+
+/**
+ * Describes the message hbus.v1.MemoryCandidate.
+ * Use `create(MemoryCandidateSchema)` to create a new message.
+ */
+export const MemoryCandidateSchema: GenMessage<MemoryCandidate> = /*@__PURE__*/
+  messageDesc(file_hbus_v1_memory_service, 27);
+
+/**
+ * A candidate and what became of it.
+ *
+ * @generated from message hbus.v1.ExtractedMemory
+ */
+export type ExtractedMemory = Message<"hbus.v1.ExtractedMemory"> & {
+  /**
+   * The candidate.
+   *
+   * @generated from field: hbus.v1.MemoryCandidate candidate = 1;
+   */
+  candidate?: MemoryCandidate | undefined;
+
+  /**
+   * What became of its write; unset in a dry run.
+   *
+   * @generated from field: hbus.v1.WriteResult result = 2;
+   */
+  result?: WriteResult | undefined;
+};
+
+/**
+ * Describes the message hbus.v1.ExtractedMemory.
+ * Use `create(ExtractedMemorySchema)` to create a new message.
+ */
+export const ExtractedMemorySchema: GenMessage<ExtractedMemory> = /*@__PURE__*/
+  messageDesc(file_hbus_v1_memory_service, 28);
+
+/**
+ * Response of ExtractMemories.
+ *
+ * @generated from message hbus.v1.ExtractMemoriesResponse
+ */
+export type ExtractMemoriesResponse = Message<"hbus.v1.ExtractMemoriesResponse"> & {
+  /**
+   * In the order in which they were said; at most 50.
+   *
+   * @generated from field: repeated hbus.v1.ExtractedMemory memories = 1;
+   */
+  memories: ExtractedMemory[];
+
+  /**
+   * What extracted: `rules`, or the name of a model.
+   *
+   * @generated from field: string extractor = 2;
+   */
+  extractor: string;
+
+  /**
+   * Statements left out because they had come from memory.
+   *
+   * @generated from field: int32 recalled = 3;
+   */
+  recalled: number;
+
+  /**
+   * Statements of a model left out because the turns that it cites do not show them.
+   *
+   * @generated from field: int32 unsupported = 4;
+   */
+  unsupported: number;
+
+  /**
+   * Why no model answered where one is configured, for people.
+   *
+   * @generated from field: repeated string problems = 5;
+   */
+  problems: string[];
+
+  /**
+   * Reads that carry it see every write.
+   *
+   * @generated from field: hbus.v1.ConsistencyToken token = 6;
+   */
+  token?: ConsistencyToken | undefined;
+};
+
+/**
+ * Describes the message hbus.v1.ExtractMemoriesResponse.
+ * Use `create(ExtractMemoriesResponseSchema)` to create a new message.
+ */
+export const ExtractMemoriesResponseSchema: GenMessage<ExtractMemoriesResponse> = /*@__PURE__*/
+  messageDesc(file_hbus_v1_memory_service, 29);
+
+/**
  * What became of a write.
  *
  * @generated from enum hbus.v1.Decision
@@ -1272,6 +1553,47 @@ export const SearchChannelSchema: GenEnum<SearchChannel> = /*@__PURE__*/
   enumDesc(file_hbus_v1_memory_service, 1);
 
 /**
+ * Who speaks in a conversation.
+ *
+ * @generated from enum hbus.v1.TurnRole
+ */
+export enum TurnRole {
+  /**
+   * Refused.
+   *
+   * @generated from enum value: TURN_ROLE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The user: evidence of the USER channel.
+   *
+   * @generated from enum value: TURN_ROLE_USER = 1;
+   */
+  USER = 1,
+
+  /**
+   * The assistant: evidence of the AGENT channel.
+   *
+   * @generated from enum value: TURN_ROLE_ASSISTANT = 2;
+   */
+  ASSISTANT = 2,
+
+  /**
+   * A tool, or what was read from a page or file: evidence of the INGEST channel, whatever it says.
+   *
+   * @generated from enum value: TURN_ROLE_TOOL = 3;
+   */
+  TOOL = 3,
+}
+
+/**
+ * Describes the enum hbus.v1.TurnRole.
+ */
+export const TurnRoleSchema: GenEnum<TurnRole> = /*@__PURE__*/
+  enumDesc(file_hbus_v1_memory_service, 2);
+
+/**
  * Memories: write, read, find, change, forget.
  *
  * @generated from service hbus.v1.MemoryService
@@ -1389,6 +1711,19 @@ export const MemoryService: GenService<{
     methodKind: "unary";
     input: typeof RecordUsageRequestSchema;
     output: typeof RecordUsageResponseSchema;
+  },
+  /**
+   * Finds in a conversation what is worth remembering, and writes it: by a language model where one is configured, else
+   * by rules that read plain statements of the user, in Chinese and English, one short sentence at a time. Every
+   * candidate passes the gate and the conflict rules like any write. Memories that BuildContext put into the
+   * conversation are not learnt again. Needs the agent's name.
+   *
+   * @generated from rpc hbus.v1.MemoryService.ExtractMemories
+   */
+  extractMemories: {
+    methodKind: "unary";
+    input: typeof ExtractMemoriesRequestSchema;
+    output: typeof ExtractMemoriesResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_hbus_v1_memory_service, 0);

@@ -8,8 +8,12 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Consistency, ConsistencyToken, Durability } from "./common_pb.js";
 import { file_hbus_v1_common } from "./common_pb.js";
+import type { Memory } from "./memory_pb.js";
+import { file_hbus_v1_memory } from "./memory_pb.js";
 import type { SearchHit } from "./memory_service_pb.js";
 import { file_hbus_v1_memory_service } from "./memory_service_pb.js";
+import type { Skill } from "./skill_pb.js";
+import { file_hbus_v1_skill } from "./skill_pb.js";
 import type { Reflection, SequenceRange, Step, Task, TaskOutcome } from "./task_pb.js";
 import { file_hbus_v1_task } from "./task_pb.js";
 import type { Message } from "@bufbuild/protobuf";
@@ -18,7 +22,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hbus/v1/reflection_service.proto.
  */
 export const file_hbus_v1_reflection_service: GenFile = /*@__PURE__*/
-  fileDesc("CiBoYnVzL3YxL3JlZmxlY3Rpb25fc2VydmljZS5wcm90bxIHaGJ1cy52MSJ7ChBTdGFydFRhc2tSZXF1ZXN0EgwKBGdvYWwYASABKAkSDAoEa2luZBgCIAEoCRIMCgR1c2VyGAMgASgJEhIKCnJlcXVlc3RfaWQYBCABKAkSKQoLY29uc2lzdGVuY3kYBSABKAsyFC5oYnVzLnYxLkNvbnNpc3RlbmN5IqgBChFTdGFydFRhc2tSZXNwb25zZRIbCgR0YXNrGAEgASgLMg0uaGJ1cy52MS5UYXNrEiMKB2xlc3NvbnMYAiADKAsyEi5oYnVzLnYxLlNlYXJjaEhpdBIoCgV0b2tlbhgDIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbhInCgpkdXJhYmlsaXR5GAQgASgOMhMuaGJ1cy52MS5EdXJhYmlsaXR5IkAKElJlY29yZFN0ZXBzUmVxdWVzdBIMCgR0YXNrGAEgASgJEhwKBXN0ZXBzGAIgAygLMg0uaGJ1cy52MS5TdGVwIrcBChNSZWNvcmRTdGVwc1Jlc3BvbnNlEhAKCHJlY29yZGVkGAEgASgFEhIKCmR1cGxpY2F0ZXMYAiABKAUSJwoHbWlzc2luZxgDIAMoCzIWLmhidXMudjEuU2VxdWVuY2VSYW5nZRIoCgV0b2tlbhgEIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbhInCgpkdXJhYmlsaXR5GAUgASgOMhMuaGJ1cy52MS5EdXJhYmlsaXR5Io4BChFGaW5pc2hUYXNrUmVxdWVzdBIMCgR0YXNrGAEgASgJEiUKB291dGNvbWUYAiABKA4yFC5oYnVzLnYxLlRhc2tPdXRjb21lEhIKBXNjb3JlGAMgASgBSACIAQESDQoFanVkZ2UYBCABKAkSFwoPc2tpcF9yZWZsZWN0aW9uGAUgASgIQggKBl9zY29yZSKEAQoSRmluaXNoVGFza1Jlc3BvbnNlEhsKBHRhc2sYASABKAsyDS5oYnVzLnYxLlRhc2sSKAoFdG9rZW4YAiABKAsyGS5oYnVzLnYxLkNvbnNpc3RlbmN5VG9rZW4SJwoKZHVyYWJpbGl0eRgDIAEoDjITLmhidXMudjEuRHVyYWJpbGl0eSJKCg5HZXRUYXNrUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCndpdGhfc3RlcHMYAiABKAgSFgoOYWZ0ZXJfc2VxdWVuY2UYAyABKAMiaQoPR2V0VGFza1Jlc3BvbnNlEhsKBHRhc2sYASABKAsyDS5oYnVzLnYxLlRhc2sSHAoFc3RlcHMYAiADKAsyDS5oYnVzLnYxLlN0ZXASGwoTbmV4dF9hZnRlcl9zZXF1ZW5jZRgDIAEoAyJWChBMaXN0VGFza3NSZXF1ZXN0EgwKBHVzZXIYASABKAkSDQoFYWdlbnQYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkiSgoRTGlzdFRhc2tzUmVzcG9uc2USHAoFdGFza3MYASADKAsyDS5oYnVzLnYxLlRhc2sSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIiQKFFJlZmxlY3RPblRhc2tSZXF1ZXN0EgwKBHRhc2sYASABKAkiagoVUmVmbGVjdE9uVGFza1Jlc3BvbnNlEicKCnJlZmxlY3Rpb24YASABKAsyEy5oYnVzLnYxLlJlZmxlY3Rpb24SKAoFdG9rZW4YAiABKAsyGS5oYnVzLnYxLkNvbnNpc3RlbmN5VG9rZW4iJAoUR2V0UmVmbGVjdGlvblJlcXVlc3QSDAoEdGFzaxgBIAEoCSJqChVHZXRSZWZsZWN0aW9uUmVzcG9uc2USJwoKcmVmbGVjdGlvbhgBIAEoCzITLmhidXMudjEuUmVmbGVjdGlvbhIoCgV0b2tlbhgCIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbjKKBAoRUmVmbGVjdGlvblNlcnZpY2USQgoJU3RhcnRUYXNrEhkuaGJ1cy52MS5TdGFydFRhc2tSZXF1ZXN0GhouaGJ1cy52MS5TdGFydFRhc2tSZXNwb25zZRJICgtSZWNvcmRTdGVwcxIbLmhidXMudjEuUmVjb3JkU3RlcHNSZXF1ZXN0GhwuaGJ1cy52MS5SZWNvcmRTdGVwc1Jlc3BvbnNlEkUKCkZpbmlzaFRhc2sSGi5oYnVzLnYxLkZpbmlzaFRhc2tSZXF1ZXN0GhsuaGJ1cy52MS5GaW5pc2hUYXNrUmVzcG9uc2USPAoHR2V0VGFzaxIXLmhidXMudjEuR2V0VGFza1JlcXVlc3QaGC5oYnVzLnYxLkdldFRhc2tSZXNwb25zZRJCCglMaXN0VGFza3MSGS5oYnVzLnYxLkxpc3RUYXNrc1JlcXVlc3QaGi5oYnVzLnYxLkxpc3RUYXNrc1Jlc3BvbnNlEk4KDVJlZmxlY3RPblRhc2sSHS5oYnVzLnYxLlJlZmxlY3RPblRhc2tSZXF1ZXN0Gh4uaGJ1cy52MS5SZWZsZWN0T25UYXNrUmVzcG9uc2USTgoNR2V0UmVmbGVjdGlvbhIdLmhidXMudjEuR2V0UmVmbGVjdGlvblJlcXVlc3QaHi5oYnVzLnYxLkdldFJlZmxlY3Rpb25SZXNwb25zZWIGcHJvdG8z", [file_hbus_v1_common, file_hbus_v1_memory_service, file_hbus_v1_task]);
+  fileDesc("CiBoYnVzL3YxL3JlZmxlY3Rpb25fc2VydmljZS5wcm90bxIHaGJ1cy52MSJ7ChBTdGFydFRhc2tSZXF1ZXN0EgwKBGdvYWwYASABKAkSDAoEa2luZBgCIAEoCRIMCgR1c2VyGAMgASgJEhIKCnJlcXVlc3RfaWQYBCABKAkSKQoLY29uc2lzdGVuY3kYBSABKAsyFC5oYnVzLnYxLkNvbnNpc3RlbmN5IsgBChFTdGFydFRhc2tSZXNwb25zZRIbCgR0YXNrGAEgASgLMg0uaGJ1cy52MS5UYXNrEiMKB2xlc3NvbnMYAiADKAsyEi5oYnVzLnYxLlNlYXJjaEhpdBIoCgV0b2tlbhgDIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbhInCgpkdXJhYmlsaXR5GAQgASgOMhMuaGJ1cy52MS5EdXJhYmlsaXR5Eh4KBnNraWxscxgFIAMoCzIOLmhidXMudjEuU2tpbGwiQAoSUmVjb3JkU3RlcHNSZXF1ZXN0EgwKBHRhc2sYASABKAkSHAoFc3RlcHMYAiADKAsyDS5oYnVzLnYxLlN0ZXAitwEKE1JlY29yZFN0ZXBzUmVzcG9uc2USEAoIcmVjb3JkZWQYASABKAUSEgoKZHVwbGljYXRlcxgCIAEoBRInCgdtaXNzaW5nGAMgAygLMhYuaGJ1cy52MS5TZXF1ZW5jZVJhbmdlEigKBXRva2VuGAQgASgLMhkuaGJ1cy52MS5Db25zaXN0ZW5jeVRva2VuEicKCmR1cmFiaWxpdHkYBSABKA4yEy5oYnVzLnYxLkR1cmFiaWxpdHkijgEKEUZpbmlzaFRhc2tSZXF1ZXN0EgwKBHRhc2sYASABKAkSJQoHb3V0Y29tZRgCIAEoDjIULmhidXMudjEuVGFza091dGNvbWUSEgoFc2NvcmUYAyABKAFIAIgBARINCgVqdWRnZRgEIAEoCRIXCg9za2lwX3JlZmxlY3Rpb24YBSABKAhCCAoGX3Njb3JlIoQBChJGaW5pc2hUYXNrUmVzcG9uc2USGwoEdGFzaxgBIAEoCzINLmhidXMudjEuVGFzaxIoCgV0b2tlbhgCIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbhInCgpkdXJhYmlsaXR5GAMgASgOMhMuaGJ1cy52MS5EdXJhYmlsaXR5IkoKDkdldFRhc2tSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKd2l0aF9zdGVwcxgCIAEoCBIWCg5hZnRlcl9zZXF1ZW5jZRgDIAEoAyJpCg9HZXRUYXNrUmVzcG9uc2USGwoEdGFzaxgBIAEoCzINLmhidXMudjEuVGFzaxIcCgVzdGVwcxgCIAMoCzINLmhidXMudjEuU3RlcBIbChNuZXh0X2FmdGVyX3NlcXVlbmNlGAMgASgDIlYKEExpc3RUYXNrc1JlcXVlc3QSDAoEdXNlchgBIAEoCRINCgVhZ2VudBgCIAEoCRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSJKChFMaXN0VGFza3NSZXNwb25zZRIcCgV0YXNrcxgBIAMoCzINLmhidXMudjEuVGFzaxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiJAoUUmVmbGVjdE9uVGFza1JlcXVlc3QSDAoEdGFzaxgBIAEoCSJqChVSZWZsZWN0T25UYXNrUmVzcG9uc2USJwoKcmVmbGVjdGlvbhgBIAEoCzITLmhidXMudjEuUmVmbGVjdGlvbhIoCgV0b2tlbhgCIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbiIkChRHZXRSZWZsZWN0aW9uUmVxdWVzdBIMCgR0YXNrGAEgASgJImoKFUdldFJlZmxlY3Rpb25SZXNwb25zZRInCgpyZWZsZWN0aW9uGAEgASgLMhMuaGJ1cy52MS5SZWZsZWN0aW9uEigKBXRva2VuGAIgASgLMhkuaGJ1cy52MS5Db25zaXN0ZW5jeVRva2VuIrwBChNTZWFyY2hTa2lsbHNSZXF1ZXN0Eg0KBXF1ZXJ5GAEgASgJEgwKBGtpbmQYAiABKAkSDAoEdXNlchgDIAEoCRINCgVhZ2VudBgEIAEoCRINCgV0b3BfaxgFIAEoBRIWCg5taW5fY29uZmlkZW5jZRgGIAEoARIZChFpbmNsdWRlX2luX3JldmlldxgHIAEoCBIpCgtjb25zaXN0ZW5jeRgIIAEoCzIULmhidXMudjEuQ29uc2lzdGVuY3kiOAoIU2tpbGxIaXQSHQoFc2tpbGwYASABKAsyDi5oYnVzLnYxLlNraWxsEg0KBXNjb3JlGAIgASgBImEKFFNlYXJjaFNraWxsc1Jlc3BvbnNlEh8KBGhpdHMYASADKAsyES5oYnVzLnYxLlNraWxsSGl0EigKBXRva2VuGAIgASgLMhkuaGJ1cy52MS5Db25zaXN0ZW5jeVRva2VuIjAKD0dldFNraWxsUmVxdWVzdBIMCgRuYW1lGAEgASgJEg8KB3ZlcnNpb24YAiABKAUiMQoQR2V0U2tpbGxSZXNwb25zZRIdCgVza2lsbBgBIAEoCzIOLmhidXMudjEuU2tpbGwikAEKGVJlY29yZFNraWxsT3V0Y29tZVJlcXVlc3QSDQoFc2tpbGwYASABKAkSJQoHb3V0Y29tZRgCIAEoDjIULmhidXMudjEuVGFza091dGNvbWUSDAoEdGFzaxgDIAEoCRIMCgR0b29sGAQgASgJEg0KBWVycm9yGAUgASgJEhIKCnJlcXVlc3RfaWQYBiABKAkijgEKGlJlY29yZFNraWxsT3V0Y29tZVJlc3BvbnNlEh0KBXNraWxsGAEgASgLMg4uaGJ1cy52MS5Ta2lsbBIoCgV0b2tlbhgCIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbhInCgpkdXJhYmlsaXR5GAMgASgOMhMuaGJ1cy52MS5EdXJhYmlsaXR5IjQKFFByb21vdGVMZXNzb25SZXF1ZXN0Eg4KBm1lbW9yeRgBIAEoCRIMCgR1c2VyGAIgASgJIqoBChVQcm9tb3RlTGVzc29uUmVzcG9uc2USHwoGbWVtb3J5GAEgASgLMg8uaGJ1cy52MS5NZW1vcnkSHQoFc2tpbGwYAiABKAsyDi5oYnVzLnYxLlNraWxsEigKBXRva2VuGAMgASgLMhkuaGJ1cy52MS5Db25zaXN0ZW5jeVRva2VuEicKCmR1cmFiaWxpdHkYBCABKA4yEy5oYnVzLnYxLkR1cmFiaWxpdHkyxwYKEVJlZmxlY3Rpb25TZXJ2aWNlEkIKCVN0YXJ0VGFzaxIZLmhidXMudjEuU3RhcnRUYXNrUmVxdWVzdBoaLmhidXMudjEuU3RhcnRUYXNrUmVzcG9uc2USSAoLUmVjb3JkU3RlcHMSGy5oYnVzLnYxLlJlY29yZFN0ZXBzUmVxdWVzdBocLmhidXMudjEuUmVjb3JkU3RlcHNSZXNwb25zZRJFCgpGaW5pc2hUYXNrEhouaGJ1cy52MS5GaW5pc2hUYXNrUmVxdWVzdBobLmhidXMudjEuRmluaXNoVGFza1Jlc3BvbnNlEjwKB0dldFRhc2sSFy5oYnVzLnYxLkdldFRhc2tSZXF1ZXN0GhguaGJ1cy52MS5HZXRUYXNrUmVzcG9uc2USQgoJTGlzdFRhc2tzEhkuaGJ1cy52MS5MaXN0VGFza3NSZXF1ZXN0GhouaGJ1cy52MS5MaXN0VGFza3NSZXNwb25zZRJOCg1SZWZsZWN0T25UYXNrEh0uaGJ1cy52MS5SZWZsZWN0T25UYXNrUmVxdWVzdBoeLmhidXMudjEuUmVmbGVjdE9uVGFza1Jlc3BvbnNlEk4KDUdldFJlZmxlY3Rpb24SHS5oYnVzLnYxLkdldFJlZmxlY3Rpb25SZXF1ZXN0Gh4uaGJ1cy52MS5HZXRSZWZsZWN0aW9uUmVzcG9uc2USSwoMU2VhcmNoU2tpbGxzEhwuaGJ1cy52MS5TZWFyY2hTa2lsbHNSZXF1ZXN0Gh0uaGJ1cy52MS5TZWFyY2hTa2lsbHNSZXNwb25zZRI/CghHZXRTa2lsbBIYLmhidXMudjEuR2V0U2tpbGxSZXF1ZXN0GhkuaGJ1cy52MS5HZXRTa2lsbFJlc3BvbnNlEl0KElJlY29yZFNraWxsT3V0Y29tZRIiLmhidXMudjEuUmVjb3JkU2tpbGxPdXRjb21lUmVxdWVzdBojLmhidXMudjEuUmVjb3JkU2tpbGxPdXRjb21lUmVzcG9uc2USTgoNUHJvbW90ZUxlc3NvbhIdLmhidXMudjEuUHJvbW90ZUxlc3NvblJlcXVlc3QaHi5oYnVzLnYxLlByb21vdGVMZXNzb25SZXNwb25zZWIGcHJvdG8z", [file_hbus_v1_common, file_hbus_v1_memory, file_hbus_v1_memory_service, file_hbus_v1_skill, file_hbus_v1_task]);
 
 /**
  * Request of StartTask.
@@ -103,6 +107,14 @@ export type StartTaskResponse = Message<"hbus.v1.StartTaskResponse"> & {
    * @generated from field: hbus.v1.Durability durability = 4;
    */
   durability: Durability;
+
+  /**
+   * Skills for the kind of task or the goal that have worked, the surest first; at most 3. They are the agent's own
+   * and those that all agents of the user share.
+   *
+   * @generated from field: repeated hbus.v1.Skill skills = 5;
+   */
+  skills: Skill[];
 };
 
 /**
@@ -512,6 +524,342 @@ export const GetReflectionResponseSchema: GenMessage<GetReflectionResponse> = /*
   messageDesc(file_hbus_v1_reflection_service, 13);
 
 /**
+ * Request of SearchSkills.
+ *
+ * @generated from message hbus.v1.SearchSkillsRequest
+ */
+export type SearchSkillsRequest = Message<"hbus.v1.SearchSkillsRequest"> & {
+  /**
+   * What is to be reached, in words, at most 2,048 characters; empty: all that the other fields let through.
+   *
+   * @generated from field: string query = 1;
+   */
+  query: string;
+
+  /**
+   * Only skills for this kind of task; one name part.
+   *
+   * @generated from field: string kind = 2;
+   */
+  kind: string;
+
+  /**
+   * Also those that all agents of this user share; one name part.
+   *
+   * @generated from field: string user = 3;
+   */
+  user: string;
+
+  /**
+   * Whose own skills; the caller's unless given.
+   *
+   * @generated from field: string agent = 4;
+   */
+  agent: string;
+
+  /**
+   * 1 to 100; 0 means 5.
+   *
+   * @generated from field: int32 top_k = 5;
+   */
+  topK: number;
+
+  /**
+   * Only those at least so sure, 0 to 1.
+   *
+   * @generated from field: double min_confidence = 6;
+   */
+  minConfidence: number;
+
+  /**
+   * Those IN_REVIEW too.
+   *
+   * @generated from field: bool include_in_review = 7;
+   */
+  includeInReview: boolean;
+
+  /**
+   * How fresh the answer must be.
+   *
+   * @generated from field: hbus.v1.Consistency consistency = 8;
+   */
+  consistency?: Consistency | undefined;
+};
+
+/**
+ * Describes the message hbus.v1.SearchSkillsRequest.
+ * Use `create(SearchSkillsRequestSchema)` to create a new message.
+ */
+export const SearchSkillsRequestSchema: GenMessage<SearchSkillsRequest> = /*@__PURE__*/
+  messageDesc(file_hbus_v1_reflection_service, 14);
+
+/**
+ * One skill that was found.
+ *
+ * @generated from message hbus.v1.SkillHit
+ */
+export type SkillHit = Message<"hbus.v1.SkillHit"> & {
+  /**
+   * The skill.
+   *
+   * @generated from field: hbus.v1.Skill skill = 1;
+   */
+  skill?: Skill | undefined;
+
+  /**
+   * How well it fits, as SearchMemories scores its memory; 0 to 1.
+   *
+   * @generated from field: double score = 2;
+   */
+  score: number;
+};
+
+/**
+ * Describes the message hbus.v1.SkillHit.
+ * Use `create(SkillHitSchema)` to create a new message.
+ */
+export const SkillHitSchema: GenMessage<SkillHit> = /*@__PURE__*/
+  messageDesc(file_hbus_v1_reflection_service, 15);
+
+/**
+ * Response of SearchSkills.
+ *
+ * @generated from message hbus.v1.SearchSkillsResponse
+ */
+export type SearchSkillsResponse = Message<"hbus.v1.SearchSkillsResponse"> & {
+  /**
+   * Best first.
+   *
+   * @generated from field: repeated hbus.v1.SkillHit hits = 1;
+   */
+  hits: SkillHit[];
+
+  /**
+   * The state of the store that they reflect.
+   *
+   * @generated from field: hbus.v1.ConsistencyToken token = 2;
+   */
+  token?: ConsistencyToken | undefined;
+};
+
+/**
+ * Describes the message hbus.v1.SearchSkillsResponse.
+ * Use `create(SearchSkillsResponseSchema)` to create a new message.
+ */
+export const SearchSkillsResponseSchema: GenMessage<SearchSkillsResponse> = /*@__PURE__*/
+  messageDesc(file_hbus_v1_reflection_service, 16);
+
+/**
+ * Request of GetSkill.
+ *
+ * @generated from message hbus.v1.GetSkillRequest
+ */
+export type GetSkillRequest = Message<"hbus.v1.GetSkillRequest"> & {
+  /**
+   * `namespaces/{namespace}/skills/{id}`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Number of a version; 0 = the current one.
+   *
+   * @generated from field: int32 version = 2;
+   */
+  version: number;
+};
+
+/**
+ * Describes the message hbus.v1.GetSkillRequest.
+ * Use `create(GetSkillRequestSchema)` to create a new message.
+ */
+export const GetSkillRequestSchema: GenMessage<GetSkillRequest> = /*@__PURE__*/
+  messageDesc(file_hbus_v1_reflection_service, 17);
+
+/**
+ * Response of GetSkill.
+ *
+ * @generated from message hbus.v1.GetSkillResponse
+ */
+export type GetSkillResponse = Message<"hbus.v1.GetSkillResponse"> & {
+  /**
+   * The skill: steps and parameters of the version asked for, counts and state of today.
+   *
+   * @generated from field: hbus.v1.Skill skill = 1;
+   */
+  skill?: Skill | undefined;
+};
+
+/**
+ * Describes the message hbus.v1.GetSkillResponse.
+ * Use `create(GetSkillResponseSchema)` to create a new message.
+ */
+export const GetSkillResponseSchema: GenMessage<GetSkillResponse> = /*@__PURE__*/
+  messageDesc(file_hbus_v1_reflection_service, 18);
+
+/**
+ * Request of RecordSkillOutcome.
+ *
+ * @generated from message hbus.v1.RecordSkillOutcomeRequest
+ */
+export type RecordSkillOutcomeRequest = Message<"hbus.v1.RecordSkillOutcomeRequest"> & {
+  /**
+   * `namespaces/{namespace}/skills/{id}`.
+   *
+   * @generated from field: string skill = 1;
+   */
+  skill: string;
+
+  /**
+   * SUCCESS or FAILURE; required.
+   *
+   * @generated from field: hbus.v1.TaskOutcome outcome = 2;
+   */
+  outcome: TaskOutcome;
+
+  /**
+   * The task that it was used in, `namespaces/{namespace}/tasks/{id}`; empty where there was none. A task counts once.
+   *
+   * @generated from field: string task = 3;
+   */
+  task: string;
+
+  /**
+   * FAILURE: the tool that failed, at most 128 characters.
+   *
+   * @generated from field: string tool = 4;
+   */
+  tool: string;
+
+  /**
+   * FAILURE: what the tool failed with, at most 64 KiB; its class becomes a known failure.
+   *
+   * @generated from field: string error = 5;
+   */
+  error: string;
+
+  /**
+   * Makes the call safe to retry for 24 h; with another payload ALREADY_EXISTS / REQUEST_ID_REUSED.
+   *
+   * @generated from field: string request_id = 6;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message hbus.v1.RecordSkillOutcomeRequest.
+ * Use `create(RecordSkillOutcomeRequestSchema)` to create a new message.
+ */
+export const RecordSkillOutcomeRequestSchema: GenMessage<RecordSkillOutcomeRequest> = /*@__PURE__*/
+  messageDesc(file_hbus_v1_reflection_service, 19);
+
+/**
+ * Response of RecordSkillOutcome.
+ *
+ * @generated from message hbus.v1.RecordSkillOutcomeResponse
+ */
+export type RecordSkillOutcomeResponse = Message<"hbus.v1.RecordSkillOutcomeResponse"> & {
+  /**
+   * The skill as it stands now.
+   *
+   * @generated from field: hbus.v1.Skill skill = 1;
+   */
+  skill?: Skill | undefined;
+
+  /**
+   * Reads that carry it see this change.
+   *
+   * @generated from field: hbus.v1.ConsistencyToken token = 2;
+   */
+  token?: ConsistencyToken | undefined;
+
+  /**
+   * How durable it is.
+   *
+   * @generated from field: hbus.v1.Durability durability = 3;
+   */
+  durability: Durability;
+};
+
+/**
+ * Describes the message hbus.v1.RecordSkillOutcomeResponse.
+ * Use `create(RecordSkillOutcomeResponseSchema)` to create a new message.
+ */
+export const RecordSkillOutcomeResponseSchema: GenMessage<RecordSkillOutcomeResponse> = /*@__PURE__*/
+  messageDesc(file_hbus_v1_reflection_service, 20);
+
+/**
+ * Request of PromoteLesson.
+ *
+ * @generated from message hbus.v1.PromoteLessonRequest
+ */
+export type PromoteLessonRequest = Message<"hbus.v1.PromoteLessonRequest"> & {
+  /**
+   * Name of a memory of type LESSON or PROCEDURAL in a namespace of an agent.
+   *
+   * @generated from field: string memory = 1;
+   */
+  memory: string;
+
+  /**
+   * The user whose agents shall share it; one name part. It goes to `user:{user}:lessons` or `user:{user}:procedures`.
+   *
+   * @generated from field: string user = 2;
+   */
+  user: string;
+};
+
+/**
+ * Describes the message hbus.v1.PromoteLessonRequest.
+ * Use `create(PromoteLessonRequestSchema)` to create a new message.
+ */
+export const PromoteLessonRequestSchema: GenMessage<PromoteLessonRequest> = /*@__PURE__*/
+  messageDesc(file_hbus_v1_reflection_service, 21);
+
+/**
+ * Response of PromoteLesson.
+ *
+ * @generated from message hbus.v1.PromoteLessonResponse
+ */
+export type PromoteLessonResponse = Message<"hbus.v1.PromoteLessonResponse"> & {
+  /**
+   * The shared memory.
+   *
+   * @generated from field: hbus.v1.Memory memory = 1;
+   */
+  memory?: Memory | undefined;
+
+  /**
+   * The skill that it tells of, with the count that it had; unset where it tells of none.
+   *
+   * @generated from field: hbus.v1.Skill skill = 2;
+   */
+  skill?: Skill | undefined;
+
+  /**
+   * Reads that carry it see it.
+   *
+   * @generated from field: hbus.v1.ConsistencyToken token = 3;
+   */
+  token?: ConsistencyToken | undefined;
+
+  /**
+   * How durable it is.
+   *
+   * @generated from field: hbus.v1.Durability durability = 4;
+   */
+  durability: Durability;
+};
+
+/**
+ * Describes the message hbus.v1.PromoteLessonResponse.
+ * Use `create(PromoteLessonResponseSchema)` to create a new message.
+ */
+export const PromoteLessonResponseSchema: GenMessage<PromoteLessonResponse> = /*@__PURE__*/
+  messageDesc(file_hbus_v1_reflection_service, 22);
+
+/**
  * Tasks and reflection. A reflection never blocks a task and never fails one.
  *
  * @generated from service hbus.v1.ReflectionService
@@ -587,6 +935,47 @@ export const ReflectionService: GenService<{
     methodKind: "unary";
     input: typeof GetReflectionRequestSchema;
     output: typeof GetReflectionResponseSchema;
+  },
+  /**
+   * Finds skills by what they are for.
+   *
+   * @generated from rpc hbus.v1.ReflectionService.SearchSkills
+   */
+  searchSkills: {
+    methodKind: "unary";
+    input: typeof SearchSkillsRequestSchema;
+    output: typeof SearchSkillsResponseSchema;
+  },
+  /**
+   * Reads one skill, at its current or an earlier version.
+   *
+   * @generated from rpc hbus.v1.ReflectionService.GetSkill
+   */
+  getSkill: {
+    methodKind: "unary";
+    input: typeof GetSkillRequestSchema;
+    output: typeof GetSkillResponseSchema;
+  },
+  /**
+   * Counts how one use of a skill went. A task that reflection looks at counts by itself; the same task counts once.
+   *
+   * @generated from rpc hbus.v1.ReflectionService.RecordSkillOutcome
+   */
+  recordSkillOutcome: {
+    methodKind: "unary";
+    input: typeof RecordSkillOutcomeRequestSchema;
+    output: typeof RecordSkillOutcomeResponseSchema;
+  },
+  /**
+   * Shares a lesson or a skill of one agent with all agents of a user, no surer than it was. Safe to retry as it is:
+   * every claim stays that of the agent that made it, so doing it again adds nothing.
+   *
+   * @generated from rpc hbus.v1.ReflectionService.PromoteLesson
+   */
+  promoteLesson: {
+    methodKind: "unary";
+    input: typeof PromoteLessonRequestSchema;
+    output: typeof PromoteLessonResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_hbus_v1_reflection_service, 0);

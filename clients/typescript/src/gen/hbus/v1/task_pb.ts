@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hbus/v1/task.proto.
  */
 export const file_hbus_v1_task: GenFile = /*@__PURE__*/
-  fileDesc("ChJoYnVzL3YxL3Rhc2sucHJvdG8SB2hidXMudjEidwoIVG9vbENhbGwSDAoEdG9vbBgBIAEoCRIRCglhcmd1bWVudHMYAiABKAkSDgoGcmVzdWx0GAMgASgJEg0KBWVycm9yGAQgASgJEisKCGR1cmF0aW9uGAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIlwKCEZlZWRiYWNrEgwKBHRleHQYASABKAkSHwoGcmF0aW5nGAIgASgOMg8uaGJ1cy52MS5SYXRpbmcSIQoHY2hhbm5lbBgDIAEoDjIQLmhidXMudjEuQ2hhbm5lbCLYAQoEU3RlcBIQCghzZXF1ZW5jZRgBIAEoAxIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgd0aG91Z2h0GAMgASgJSAASEAoGYWN0aW9uGAQgASgJSAASJgoJdG9vbF9jYWxsGAUgASgLMhEuaGJ1cy52MS5Ub29sQ2FsbEgAEhUKC29ic2VydmF0aW9uGAYgASgJSAASJQoIZmVlZGJhY2sYByABKAsyES5oYnVzLnYxLkZlZWRiYWNrSABCCQoHY29udGVudCIsCg1TZXF1ZW5jZVJhbmdlEg0KBWZpcnN0GAEgASgDEgwKBGxhc3QYAiABKAMi7AIKBFRhc2sSDAoEbmFtZRgBIAEoCRIMCgRnb2FsGAIgASgJEgwKBGtpbmQYAyABKAkSDAoEdXNlchgEIAEoCRINCgVhZ2VudBgFIAEoCRIlCgdvdXRjb21lGAYgASgOMhQuaGJ1cy52MS5UYXNrT3V0Y29tZRISCgVzY29yZRgHIAEoAUgAiAEBEg0KBWp1ZGdlGAggASgJEg0KBXN0ZXBzGAkgASgFEhUKDWxhc3Rfc2VxdWVuY2UYCiABKAMSJwoHbWlzc2luZxgLIAMoCzIWLmhidXMudjEuU2VxdWVuY2VSYW5nZRIZChF3b3JraW5nX25hbWVzcGFjZRgMIAEoCRIuCgpzdGFydF90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtmaW5pc2hfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCAoGX3Njb3JlIkoKB0luc2lnaHQSIgoEa2luZBgBIAEoDjIULmhidXMudjEuSW5zaWdodEtpbmQSDAoEdGV4dBgCIAEoCRINCgVzdGVwcxgDIAMoAyKOAQoGTGVzc29uEg4KBm1lbW9yeRgBIAEoCRIOCgZqb2luZWQYAiABKAgSEQoJc2l0dWF0aW9uGAMgASgJEg4KBmFjdGlvbhgEIAEoCRIOCgZyZXN1bHQYBSABKAkSDgoGbGVzc29uGAYgASgJEg0KBXN0ZXBzGAcgAygDEhIKCmNvbmZpZGVuY2UYCCABKAEigAMKClJlZmxlY3Rpb24SDAoEdGFzaxgBIAEoCRInCgVzdGF0ZRgCIAEoDjIYLmhidXMudjEuUmVmbGVjdGlvblN0YXRlEhEKCXJlZmxlY3RvchgDIAEoCRIZChFyZWZsZWN0b3JfdmVyc2lvbhgEIAEoBRIVCg1sYXN0X3NlcXVlbmNlGAUgASgDEhAKCGF0dGVtcHRzGAYgASgFEiIKCGluc2lnaHRzGAcgAygLMhAuaGJ1cy52MS5JbnNpZ2h0EiAKB2xlc3NvbnMYCCADKAsyDy5oYnVzLnYxLkxlc3NvbhIVCg10b2tlbnNfYmVmb3JlGAkgASgDEhQKDHRva2Vuc19hZnRlchgKIAEoAxIPCgdwcm9ibGVtGAsgASgJEi8KC2NyZWF0ZV90aW1lGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAqlQEKC1Rhc2tPdXRjb21lEhwKGFRBU0tfT1VUQ09NRV9VTlNQRUNJRklFRBAAEhgKFFRBU0tfT1VUQ09NRV9TVUNDRVNTEAESGAoUVEFTS19PVVRDT01FX0ZBSUxVUkUQAhIaChZUQVNLX09VVENPTUVfQUJBTkRPTkVEEAMSGAoUVEFTS19PVVRDT01FX1VOS05PV04QBCpBCgZSYXRpbmcSFgoSUkFUSU5HX1VOU1BFQ0lGSUVEEAASDwoLUkFUSU5HX0dPT0QQARIOCgpSQVRJTkdfQkFEEAIqrAEKD1JlZmxlY3Rpb25TdGF0ZRIgChxSRUZMRUNUSU9OX1NUQVRFX1VOU1BFQ0lGSUVEEAASHAoYUkVGTEVDVElPTl9TVEFURV9QRU5ESU5HEAESHAoYUkVGTEVDVElPTl9TVEFURV9SVU5OSU5HEAISHgoaUkVGTEVDVElPTl9TVEFURV9TVUNDRUVERUQQAxIbChdSRUZMRUNUSU9OX1NUQVRFX0ZBSUxFRBAEKoEBCgtJbnNpZ2h0S2luZBIcChhJTlNJR0hUX0tJTkRfVU5TUEVDSUZJRUQQABIaChZJTlNJR0hUX0tJTkRfRUZGRUNUSVZFEAESHAoYSU5TSUdIVF9LSU5EX0lORUZGRUNUSVZFEAISGgoWSU5TSUdIVF9LSU5EX05FWFRfVElNRRADYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_hbus_v1_memory]);
+  fileDesc("ChJoYnVzL3YxL3Rhc2sucHJvdG8SB2hidXMudjEidwoIVG9vbENhbGwSDAoEdG9vbBgBIAEoCRIRCglhcmd1bWVudHMYAiABKAkSDgoGcmVzdWx0GAMgASgJEg0KBWVycm9yGAQgASgJEisKCGR1cmF0aW9uGAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIlwKCEZlZWRiYWNrEgwKBHRleHQYASABKAkSHwoGcmF0aW5nGAIgASgOMg8uaGJ1cy52MS5SYXRpbmcSIQoHY2hhbm5lbBgDIAEoDjIQLmhidXMudjEuQ2hhbm5lbCLYAQoEU3RlcBIQCghzZXF1ZW5jZRgBIAEoAxIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgd0aG91Z2h0GAMgASgJSAASEAoGYWN0aW9uGAQgASgJSAASJgoJdG9vbF9jYWxsGAUgASgLMhEuaGJ1cy52MS5Ub29sQ2FsbEgAEhUKC29ic2VydmF0aW9uGAYgASgJSAASJQoIZmVlZGJhY2sYByABKAsyES5oYnVzLnYxLkZlZWRiYWNrSABCCQoHY29udGVudCIsCg1TZXF1ZW5jZVJhbmdlEg0KBWZpcnN0GAEgASgDEgwKBGxhc3QYAiABKAMi7AIKBFRhc2sSDAoEbmFtZRgBIAEoCRIMCgRnb2FsGAIgASgJEgwKBGtpbmQYAyABKAkSDAoEdXNlchgEIAEoCRINCgVhZ2VudBgFIAEoCRIlCgdvdXRjb21lGAYgASgOMhQuaGJ1cy52MS5UYXNrT3V0Y29tZRISCgVzY29yZRgHIAEoAUgAiAEBEg0KBWp1ZGdlGAggASgJEg0KBXN0ZXBzGAkgASgFEhUKDWxhc3Rfc2VxdWVuY2UYCiABKAMSJwoHbWlzc2luZxgLIAMoCzIWLmhidXMudjEuU2VxdWVuY2VSYW5nZRIZChF3b3JraW5nX25hbWVzcGFjZRgMIAEoCRIuCgpzdGFydF90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtmaW5pc2hfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCAoGX3Njb3JlImIKB0luc2lnaHQSIgoEa2luZBgBIAEoDjIULmhidXMudjEuSW5zaWdodEtpbmQSDAoEdGV4dBgCIAEoCRINCgVzdGVwcxgDIAMoAxIWCg5jb250cmFzdF9zdGVwcxgEIAMoAyKOAQoGTGVzc29uEg4KBm1lbW9yeRgBIAEoCRIOCgZqb2luZWQYAiABKAgSEQoJc2l0dWF0aW9uGAMgASgJEg4KBmFjdGlvbhgEIAEoCRIOCgZyZXN1bHQYBSABKAkSDgoGbGVzc29uGAYgASgJEg0KBXN0ZXBzGAcgAygDEhIKCmNvbmZpZGVuY2UYCCABKAEiVgoKTW9kZWxVc2FnZRINCgVjYWxscxgBIAEoAxIUCgxpbnB1dF90b2tlbnMYAiABKAMSFQoNb3V0cHV0X3Rva2VucxgDIAEoAxIMCgRjb3N0GAQgASgBIv0DCgpSZWZsZWN0aW9uEgwKBHRhc2sYASABKAkSJwoFc3RhdGUYAiABKA4yGC5oYnVzLnYxLlJlZmxlY3Rpb25TdGF0ZRIRCglyZWZsZWN0b3IYAyABKAkSGQoRcmVmbGVjdG9yX3ZlcnNpb24YBCABKAUSFQoNbGFzdF9zZXF1ZW5jZRgFIAEoAxIQCghhdHRlbXB0cxgGIAEoBRIiCghpbnNpZ2h0cxgHIAMoCzIQLmhidXMudjEuSW5zaWdodBIgCgdsZXNzb25zGAggAygLMg8uaGJ1cy52MS5MZXNzb24SFQoNdG9rZW5zX2JlZm9yZRgJIAEoAxIUCgx0b2tlbnNfYWZ0ZXIYCiABKAMSDwoHcHJvYmxlbRgLIAEoCRIvCgtjcmVhdGVfdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnNraWxscxgOIAMoCRINCgVtb2RlbBgPIAEoCRIoCgttb2RlbF91c2FnZRgQIAEoCzITLmhidXMudjEuTW9kZWxVc2FnZRIPCgdkcm9wcGVkGBEgASgFEhAKCGNvbnRyYXN0GBIgASgJEg8KB3JlbWFya3MYEyADKAkqlQEKC1Rhc2tPdXRjb21lEhwKGFRBU0tfT1VUQ09NRV9VTlNQRUNJRklFRBAAEhgKFFRBU0tfT1VUQ09NRV9TVUNDRVNTEAESGAoUVEFTS19PVVRDT01FX0ZBSUxVUkUQAhIaChZUQVNLX09VVENPTUVfQUJBTkRPTkVEEAMSGAoUVEFTS19PVVRDT01FX1VOS05PV04QBCpBCgZSYXRpbmcSFgoSUkFUSU5HX1VOU1BFQ0lGSUVEEAASDwoLUkFUSU5HX0dPT0QQARIOCgpSQVRJTkdfQkFEEAIqrAEKD1JlZmxlY3Rpb25TdGF0ZRIgChxSRUZMRUNUSU9OX1NUQVRFX1VOU1BFQ0lGSUVEEAASHAoYUkVGTEVDVElPTl9TVEFURV9QRU5ESU5HEAESHAoYUkVGTEVDVElPTl9TVEFURV9SVU5OSU5HEAISHgoaUkVGTEVDVElPTl9TVEFURV9TVUNDRUVERUQQAxIbChdSRUZMRUNUSU9OX1NUQVRFX0ZBSUxFRBAEKp4BCgtJbnNpZ2h0S2luZBIcChhJTlNJR0hUX0tJTkRfVU5TUEVDSUZJRUQQABIaChZJTlNJR0hUX0tJTkRfRUZGRUNUSVZFEAESHAoYSU5TSUdIVF9LSU5EX0lORUZGRUNUSVZFEAISGgoWSU5TSUdIVF9LSU5EX05FWFRfVElNRRADEhsKF0lOU0lHSFRfS0lORF9ESUZGRVJFTkNFEARiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_hbus_v1_memory]);
 
 /**
  * A call of a tool.
@@ -345,6 +345,13 @@ export type Insight = Message<"hbus.v1.Insight"> & {
    * @generated from field: repeated int64 steps = 3;
    */
   steps: bigint[];
+
+  /**
+   * DIFFERENCE: sequence numbers of the steps of the other task that show it.
+   *
+   * @generated from field: repeated int64 contrast_steps = 4;
+   */
+  contrastSteps: bigint[];
 };
 
 /**
@@ -361,7 +368,7 @@ export const InsightSchema: GenMessage<Insight> = /*@__PURE__*/
  */
 export type Lesson = Message<"hbus.v1.Lesson"> & {
   /**
-   * Name of the memory, of type LESSON.
+   * Name of the memory, of type LESSON; empty until it is written.
    *
    * @generated from field: string memory = 1;
    */
@@ -425,6 +432,48 @@ export const LessonSchema: GenMessage<Lesson> = /*@__PURE__*/
   messageDesc(file_hbus_v1_task, 6);
 
 /**
+ * What asking language models took.
+ *
+ * @generated from message hbus.v1.ModelUsage
+ */
+export type ModelUsage = Message<"hbus.v1.ModelUsage"> & {
+  /**
+   * Requests sent, failed ones included.
+   *
+   * @generated from field: int64 calls = 1;
+   */
+  calls: bigint;
+
+  /**
+   * Tokens that models read.
+   *
+   * @generated from field: int64 input_tokens = 2;
+   */
+  inputTokens: bigint;
+
+  /**
+   * Tokens that they wrote.
+   *
+   * @generated from field: int64 output_tokens = 3;
+   */
+  outputTokens: bigint;
+
+  /**
+   * What that costs by the server's configured prices, in their currency; 0 where none are configured.
+   *
+   * @generated from field: double cost = 4;
+   */
+  cost: number;
+};
+
+/**
+ * Describes the message hbus.v1.ModelUsage.
+ * Use `create(ModelUsageSchema)` to create a new message.
+ */
+export const ModelUsageSchema: GenMessage<ModelUsage> = /*@__PURE__*/
+  messageDesc(file_hbus_v1_task, 7);
+
+/**
  * The reflection on a task.
  *
  * @generated from message hbus.v1.Reflection
@@ -445,14 +494,14 @@ export type Reflection = Message<"hbus.v1.Reflection"> & {
   state: ReflectionState;
 
   /**
-   * What reflects: `rules`, or the name of a model.
+   * What reflects: `rules` or `model`. Where a model was to and rules had to, `rules`, and `remarks` say why.
    *
    * @generated from field: string reflector = 3;
    */
   reflector: string;
 
   /**
-   * Version of the reflector.
+   * Version of the reflector: where a model reflects, of the prompt.
    *
    * @generated from field: int32 reflector_version = 4;
    */
@@ -520,6 +569,48 @@ export type Reflection = Message<"hbus.v1.Reflection"> & {
    * @generated from field: google.protobuf.Timestamp update_time = 13;
    */
   updateTime?: Timestamp | undefined;
+
+  /**
+   * Names of the skills that the task taught, or that were tried in it.
+   *
+   * @generated from field: repeated string skills = 14;
+   */
+  skills: string[];
+
+  /**
+   * `{provider}/{model}` that answered; empty where none did.
+   *
+   * @generated from field: string model = 15;
+   */
+  model: string;
+
+  /**
+   * What asking models took, over all attempts.
+   *
+   * @generated from field: hbus.v1.ModelUsage model_usage = 16;
+   */
+  modelUsage?: ModelUsage | undefined;
+
+  /**
+   * What a model said that no step supports: items, lessons and citations. They are left out.
+   *
+   * @generated from field: int32 dropped = 17;
+   */
+  dropped: number;
+
+  /**
+   * Name of the task of the same kind that ended otherwise and was compared with; empty where there was none.
+   *
+   * @generated from field: string contrast = 18;
+   */
+  contrast: string;
+
+  /**
+   * What did not go as it should, for people: why rules took a model's place, for example.
+   *
+   * @generated from field: repeated string remarks = 19;
+   */
+  remarks: string[];
 };
 
 /**
@@ -527,7 +618,7 @@ export type Reflection = Message<"hbus.v1.Reflection"> & {
  * Use `create(ReflectionSchema)` to create a new message.
  */
 export const ReflectionSchema: GenMessage<Reflection> = /*@__PURE__*/
-  messageDesc(file_hbus_v1_task, 7);
+  messageDesc(file_hbus_v1_task, 8);
 
 /**
  * How a task ended.
@@ -692,6 +783,13 @@ export enum InsightKind {
    * @generated from enum value: INSIGHT_KIND_NEXT_TIME = 3;
    */
   NEXT_TIME = 3,
+
+  /**
+   * What decided between this task and one of the same kind that ended otherwise.
+   *
+   * @generated from enum value: INSIGHT_KIND_DIFFERENCE = 4;
+   */
+  DIFFERENCE = 4,
 }
 
 /**
