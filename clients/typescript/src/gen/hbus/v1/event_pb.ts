@@ -259,7 +259,7 @@ export enum EventKind {
 
   /**
    * A task or the reflection on it came further, as `task` and `reason` say: `started`, `steps`, `finished`,
-   * `reflection asked for`, `reflection running`, `reflection succeeded` or `reflection failed`. It has no memory, and
+   * `reflection asked for`, `reflection running`, `reflection made`, `reflection succeeded` or `reflection failed`. It has no memory, and
    * is delivered only where the kinds filter names it.
    *
    * @generated from enum value: EVENT_KIND_TASK = 102;
