@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hbus/v1/namespace.proto.
  */
 export const file_hbus_v1_namespace: GenFile = /*@__PURE__*/
-  fileDesc("ChdoYnVzL3YxL25hbWVzcGFjZS5wcm90bxIHaGJ1cy52MSJICg5SYW5raW5nV2VpZ2h0cxIRCglyZWxldmFuY2UYASABKAESDwoHcmVjZW5jeRgCIAEoARISCgppbXBvcnRhbmNlGAMgASgBIr8ECgZQb2xpY3kSDwoHcGF0dGVybhgBIAEoCRIeChFlbWJlZGRpbmdfcHJvZmlsZRgCIAEoCUgAiAEBEjAKD2NvbmZsaWN0X3BvbGljeRgDIAEoDjIXLmhidXMudjEuQ29uZmxpY3RQb2xpY3kSHAoPY29uZmxpY3RfbWFyZ2luGAQgASgBSAGIAQESIgoVYmVsaWVmX2hhbGZfbGlmZV9kYXlzGAUgASgBSAKIAQESGwoObWF4X3RleHRfY2hhcnMYBiABKAVIA4gBARIYCgtkYWlseV9xdW90YRgHIAEoBUgEiAEBEjAKD3Jhbmtpbmdfd2VpZ2h0cxgIIAEoCzIXLmhidXMudjEuUmFua2luZ1dlaWdodHMSIwoWcmVjZW5jeV9oYWxmX2xpZmVfZGF5cxgJIAEoAUgFiAEBEh0KEHB1cmdlX2FmdGVyX2RheXMYCiABKAFIBogBARIQCghyZXZpc2lvbhgLIAEoAxIMCgRldGFnGAwgASgJEiwKDXJlY2VuY3lfc2hhcGUYDSABKA4yFS5oYnVzLnYxLlJlY2VuY3lTaGFwZUIUChJfZW1iZWRkaW5nX3Byb2ZpbGVCEgoQX2NvbmZsaWN0X21hcmdpbkIYChZfYmVsaWVmX2hhbGZfbGlmZV9kYXlzQhEKD19tYXhfdGV4dF9jaGFyc0IOCgxfZGFpbHlfcXVvdGFCGQoXX3JlY2VuY3lfaGFsZl9saWZlX2RheXNCEwoRX3B1cmdlX2FmdGVyX2RheXMiiwEKCU5hbWVzcGFjZRIMCgRuYW1lGAEgASgJEhkKEWVtYmVkZGluZ19wcm9maWxlGAIgASgJEhEKCWRpbWVuc2lvbhgDIAEoBRIvCgtjcmVhdGVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJcGFydGl0aW9uGAUgASgFIt4CCg5OYW1lc3BhY2VTdGF0cxIRCgluYW1lc3BhY2UYASABKAkSNgoIYnlfc3RhdGUYAiADKAsyJC5oYnVzLnYxLk5hbWVzcGFjZVN0YXRzLkJ5U3RhdGVFbnRyeRI0CgdieV90eXBlGAMgAygLMiMuaGJ1cy52MS5OYW1lc3BhY2VTdGF0cy5CeVR5cGVFbnRyeRIXCg9wZW5kaW5nX3ZlY3RvcnMYBCABKAMSFgoOb3Blbl9jb25mbGljdHMYBSABKAMSFwoPZXN0aW1hdGVkX2J5dGVzGAYgASgDEhAKCHJldmlzaW9uGAcgASgDEhAKCHdhcm5pbmdzGAggAygJGi4KDEJ5U3RhdGVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBGi0KC0J5VHlwZUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAzoCOAEqiQEKDkNvbmZsaWN0UG9saWN5Eh8KG0NPTkZMSUNUX1BPTElDWV9VTlNQRUNJRklFRBAAEh4KGkNPTkZMSUNUX1BPTElDWV9DT05GSURFTkNFEAESGgoWQ09ORkxJQ1RfUE9MSUNZX0xBVEVTVBACEhoKFkNPTkZMSUNUX1BPTElDWV9NQU5VQUwQAypmCgxSZWNlbmN5U2hhcGUSHQoZUkVDRU5DWV9TSEFQRV9VTlNQRUNJRklFRBAAEh0KGVJFQ0VOQ1lfU0hBUEVfRVhQT05FTlRJQUwQARIYChRSRUNFTkNZX1NIQVBFX0xJTkVBUhACKowBCg5SYW5raW5nUHJvZmlsZRIfChtSQU5LSU5HX1BST0ZJTEVfVU5TUEVDSUZJRUQQABIbChdSQU5LSU5HX1BST0ZJTEVfU1VQUE9SVBABEh0KGVJBTktJTkdfUFJPRklMRV9LTk9XTEVER0UQAhIdChlSQU5LSU5HX1BST0ZJTEVfQVNTSVNUQU5UEANiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("ChdoYnVzL3YxL25hbWVzcGFjZS5wcm90bxIHaGJ1cy52MSJICg5SYW5raW5nV2VpZ2h0cxIRCglyZWxldmFuY2UYASABKAESDwoHcmVjZW5jeRgCIAEoARISCgppbXBvcnRhbmNlGAMgASgBIt8FCgZQb2xpY3kSDwoHcGF0dGVybhgBIAEoCRIeChFlbWJlZGRpbmdfcHJvZmlsZRgCIAEoCUgAiAEBEjAKD2NvbmZsaWN0X3BvbGljeRgDIAEoDjIXLmhidXMudjEuQ29uZmxpY3RQb2xpY3kSHAoPY29uZmxpY3RfbWFyZ2luGAQgASgBSAGIAQESIgoVYmVsaWVmX2hhbGZfbGlmZV9kYXlzGAUgASgBSAKIAQESGwoObWF4X3RleHRfY2hhcnMYBiABKAVIA4gBARIYCgtkYWlseV9xdW90YRgHIAEoBUgEiAEBEjAKD3Jhbmtpbmdfd2VpZ2h0cxgIIAEoCzIXLmhidXMudjEuUmFua2luZ1dlaWdodHMSIwoWcmVjZW5jeV9oYWxmX2xpZmVfZGF5cxgJIAEoAUgFiAEBEh0KEHB1cmdlX2FmdGVyX2RheXMYCiABKAFIBogBARIQCghyZXZpc2lvbhgLIAEoAxIMCgRldGFnGAwgASgJEiwKDXJlY2VuY3lfc2hhcGUYDSABKA4yFS5oYnVzLnYxLlJlY2VuY3lTaGFwZRIwCg9hdXRvX3JlZmxlY3Rpb24YDiABKA4yFy5oYnVzLnYxLkF1dG9SZWZsZWN0aW9uEiAKE3Rhc2tfcmV0ZW50aW9uX2RheXMYDyABKAFIB4gBARIdChBjb25zb2xpZGF0ZV9mcm9tGBAgASgFSAiIAQFCFAoSX2VtYmVkZGluZ19wcm9maWxlQhIKEF9jb25mbGljdF9tYXJnaW5CGAoWX2JlbGllZl9oYWxmX2xpZmVfZGF5c0IRCg9fbWF4X3RleHRfY2hhcnNCDgoMX2RhaWx5X3F1b3RhQhkKF19yZWNlbmN5X2hhbGZfbGlmZV9kYXlzQhMKEV9wdXJnZV9hZnRlcl9kYXlzQhYKFF90YXNrX3JldGVudGlvbl9kYXlzQhMKEV9jb25zb2xpZGF0ZV9mcm9tIosBCglOYW1lc3BhY2USDAoEbmFtZRgBIAEoCRIZChFlbWJlZGRpbmdfcHJvZmlsZRgCIAEoCRIRCglkaW1lbnNpb24YAyABKAUSLwoLY3JlYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCXBhcnRpdGlvbhgFIAEoBSLeAgoOTmFtZXNwYWNlU3RhdHMSEQoJbmFtZXNwYWNlGAEgASgJEjYKCGJ5X3N0YXRlGAIgAygLMiQuaGJ1cy52MS5OYW1lc3BhY2VTdGF0cy5CeVN0YXRlRW50cnkSNAoHYnlfdHlwZRgDIAMoCzIjLmhidXMudjEuTmFtZXNwYWNlU3RhdHMuQnlUeXBlRW50cnkSFwoPcGVuZGluZ192ZWN0b3JzGAQgASgDEhYKDm9wZW5fY29uZmxpY3RzGAUgASgDEhcKD2VzdGltYXRlZF9ieXRlcxgGIAEoAxIQCghyZXZpc2lvbhgHIAEoAxIQCgh3YXJuaW5ncxgIIAMoCRouCgxCeVN0YXRlRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ARotCgtCeVR5cGVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBKokBCg5Db25mbGljdFBvbGljeRIfChtDT05GTElDVF9QT0xJQ1lfVU5TUEVDSUZJRUQQABIeChpDT05GTElDVF9QT0xJQ1lfQ09ORklERU5DRRABEhoKFkNPTkZMSUNUX1BPTElDWV9MQVRFU1QQAhIaChZDT05GTElDVF9QT0xJQ1lfTUFOVUFMEAMqZgoMUmVjZW5jeVNoYXBlEh0KGVJFQ0VOQ1lfU0hBUEVfVU5TUEVDSUZJRUQQABIdChlSRUNFTkNZX1NIQVBFX0VYUE9ORU5USUFMEAESGAoUUkVDRU5DWV9TSEFQRV9MSU5FQVIQAiqGAQoOQXV0b1JlZmxlY3Rpb24SHwobQVVUT19SRUZMRUNUSU9OX1VOU1BFQ0lGSUVEEAASGgoWQVVUT19SRUZMRUNUSU9OX0FMV0FZUxABEhwKGEFVVE9fUkVGTEVDVElPTl9GQUlMVVJFUxACEhkKFUFVVE9fUkVGTEVDVElPTl9ORVZFUhADKowBCg5SYW5raW5nUHJvZmlsZRIfChtSQU5LSU5HX1BST0ZJTEVfVU5TUEVDSUZJRUQQABIbChdSQU5LSU5HX1BST0ZJTEVfU1VQUE9SVBABEh0KGVJBTktJTkdfUFJPRklMRV9LTk9XTEVER0UQAhIdChlSQU5LSU5HX1BST0ZJTEVfQVNTSVNUQU5UEANiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * How much each factor counts in a hit's score; each 0 to 1, at least one above 0. They are scaled to sum 1.
@@ -150,6 +150,32 @@ export type Policy = Message<"hbus.v1.Policy"> & {
    * @generated from field: hbus.v1.RecencyShape recency_shape = 13;
    */
   recencyShape: RecencyShape;
+
+  /**
+   * For namespaces of tasks (`user:*:tasks`): after which tasks the reflection comes by itself, unless FinishTask says
+   * that it shall not; default ALWAYS.
+   *
+   * @generated from field: hbus.v1.AutoReflection auto_reflection = 14;
+   */
+  autoReflection: AutoReflection;
+
+  /**
+   * For namespaces of tasks: days until a task is removed with its steps and its reflection, from its end, or from its
+   * start where it was never ended; 0 to 3,650, where 0 = never; default 90. Its lessons and skills stay. It holds for
+   * tasks that start or end from now on; a longer one, and never, for those before too.
+   *
+   * @generated from field: optional double task_retention_days = 15;
+   */
+  taskRetentionDays?: number | undefined;
+
+  /**
+   * From how many on EPISODIC memories that say nearly the same, each a day old at least, are merged into one, once a
+   * day; 3 to 64, or 0 = never; default 0. The merged one is no surer than the least sure of them. They are
+   * SUPERSEDED by it, and back when it is forgotten.
+   *
+   * @generated from field: optional int32 consolidate_from = 16;
+   */
+  consolidateFrom?: number | undefined;
 };
 
 /**
@@ -354,6 +380,47 @@ export const RecencyShapeSchema: GenEnum<RecencyShape> = /*@__PURE__*/
   enumDesc(file_hbus_v1_namespace, 1);
 
 /**
+ * After which tasks the reflection comes by itself.
+ *
+ * @generated from enum hbus.v1.AutoReflection
+ */
+export enum AutoReflection {
+  /**
+   * In a stored policy: not set here, so the next less specific one decides.
+   *
+   * @generated from enum value: AUTO_REFLECTION_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * After every task. The default.
+   *
+   * @generated from enum value: AUTO_REFLECTION_ALWAYS = 1;
+   */
+  ALWAYS = 1,
+
+  /**
+   * After tasks that ended in FAILURE.
+   *
+   * @generated from enum value: AUTO_REFLECTION_FAILURES = 2;
+   */
+  FAILURES = 2,
+
+  /**
+   * After none; ReflectOnTask asks for it.
+   *
+   * @generated from enum value: AUTO_REFLECTION_NEVER = 3;
+   */
+  NEVER = 3,
+}
+
+/**
+ * Describes the enum hbus.v1.AutoReflection.
+ */
+export const AutoReflectionSchema: GenEnum<AutoReflection> = /*@__PURE__*/
+  enumDesc(file_hbus_v1_namespace, 2);
+
+/**
  * A named set of ranking weights.
  *
  * @generated from enum hbus.v1.RankingProfile
@@ -392,5 +459,5 @@ export enum RankingProfile {
  * Describes the enum hbus.v1.RankingProfile.
  */
 export const RankingProfileSchema: GenEnum<RankingProfile> = /*@__PURE__*/
-  enumDesc(file_hbus_v1_namespace, 2);
+  enumDesc(file_hbus_v1_namespace, 3);
 
