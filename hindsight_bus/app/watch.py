@@ -7,7 +7,7 @@ the cursor and the log itself where it does not. A slow subscriber therefore cos
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import ExitStack
 
 from hindsight_bus.app.caller import Caller
@@ -27,7 +27,8 @@ from hindsight_bus.domain.records import NamespaceRecord
 from hindsight_bus.domain.values import Value
 
 MAX_EVENTS = 200
-_MAX_BATCH_BYTES = 2 << 20
+_MAX_BATCH_BYTES = 192 << 10
+"""A stream that is stuck holds about two such messages, and there may be hundreds. Short texts reach 200 events first."""
 _CHECKPOINT_SECONDS = 10.0
 _SNAPSHOT_PAGE = 200
 
@@ -155,6 +156,7 @@ class _Subscription:
         self._pulse = Pulse()
         self._seen = 0
         self._interest = Interest(selection, self._partitions, self._pulse.fire)
+        self._commits_a_read = MAX_EVENTS
         self._batch: list[WatchEvent] = []
 
     # -- starting
@@ -274,23 +276,30 @@ class _Subscription:
             self._interest.news.pop(partition, None)
             return False
         commits = await self._read(tail, cursor)
-        size, last = 0, None
-        for commit in commits:
+        taken = self._take_in(commits)
+        if taken:
+            self._cursors[partition] = commits[taken - 1].position
+        # What does not fit into a batch is not kept, but read again; so read about as much as does.
+        wanted = taken * 5 // 4 if taken < len(commits) else 2 * self._commits_a_read
+        self._commits_a_read = min(MAX_EVENTS, wanted + 1)
+        return bool(commits)
+
+    def _take_in(self, commits: Sequence[LogCommit]) -> int:
+        """Put events into the batch until it is full; return from how many commits."""
+        size = 0
+        for taken, commit in enumerate(commits):
             found = self._selection.events(commit)
             size += commit.size_bytes if found else 0
             if self._batch and (len(self._batch) + len(found) > MAX_EVENTS or size > _MAX_BATCH_BYTES):
-                break
+                return taken
             self._batch += found
-            last = commit
-        if last is not None:
-            self._cursors[partition] = last.position
-        return bool(commits)
+        return len(commits)
 
     async def _read(self, tail: PartitionTail, cursor: Position) -> list[LogCommit]:
         """Return commits after a cursor, from the first on that may concern this subscription."""
         store, wanted = self._reader.store, self._selection.vector_profiles
         after = max(cursor.revision, self._interest.news.get(tail.partition, 0) - 1)
-        commits = tail.since(after, MAX_EVENTS)
+        commits = tail.since(after, self._commits_a_read)
         if commits is None:
-            return await read_commits(store, cursor, MAX_EVENTS, wanted)
+            return await read_commits(store, cursor, self._commits_a_read, wanted)
         return await hydrate(store, tail.partition, commits, wanted) if self._selection.query else commits
