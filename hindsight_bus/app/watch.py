@@ -28,7 +28,7 @@ from hindsight_bus.domain.values import Value
 
 MAX_EVENTS = 200
 _MAX_BATCH_BYTES = 192 << 10
-"""A stream that is stuck holds about two such messages, and there may be hundreds. Short texts reach 200 events first."""
+"""A stuck stream holds about two such messages, and there may be hundreds. Short texts reach 200 events first."""
 _CHECKPOINT_SECONDS = 10.0
 _SNAPSHOT_PAGE = 200
 
