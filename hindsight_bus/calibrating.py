@@ -1,20 +1,21 @@
 """Fitting what evidence is worth in one embedding profile, on labelled questions and without a server.
 
-Each question that something answers is put to its own namespace, where the labelled memories answer, and to the next
-one of its data set, where the best memory does not. The profile's weights follow from telling the two apart.
+Each question that something answers is put to its own namespace, and to the next one of its data set, where the best
+memory does not answer; one that nothing answers is put to its namespaces. The weights follow from telling them apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
 from hindsight_bus.adapters.index.analysis import Analyzer
 from hindsight_bus.adapters.index.evidence import Heard, OpenView
 from hindsight_bus.domain import temporal
-from hindsight_bus.domain.calibration import Calibration, calibration_of, fit, likelihood
+from hindsight_bus.domain.calibration import Calibration, Labelled, calibration_of, fit, likelihood
 from hindsight_bus.domain.language import detect
 from hindsight_bus.domain.memory import Channel, MemoryState, MemoryType, Version
 from hindsight_bus.domain.names import Namespace, digest
@@ -39,73 +40,117 @@ class Fitted:
     profile: str
     weights: Calibration
     answering: int
-    """Hits that answer their question."""
+    """Questions that a memory answers."""
     silent: int
-    """Best hits of namespaces that hold no answer."""
+    """The same, put to a namespace that holds no answer, and questions that nothing answers."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Store:
-    """A data set in memory: a view and the vectors of each namespace."""
+class _Place:
+    """A namespace in memory."""
 
-    data: DataSet
-    views: dict[str, OpenView]
-    vectors: dict[str, Vectors]
+    rows: list[Row]
+    vectors: Vectors
 
     @property
-    def now_ms(self) -> int:
-        """When its questions are asked: right after the last thing that it holds."""
-        return max(map(_time_ms, self.data.memories))
+    def languages(self) -> list[str]:
+        """Language of each memory."""
+        return [row.version.language for row in self.rows]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question, put to a namespace."""
+
+    query: ViewQuery
+    place: _Place
+    answers: bool
+    related: bool
+    """Whether it is of the kind that the namespace answers."""
 
 
 async def calibrate(embedder: Embedder, sets: Sequence[DataSet]) -> Fitted:
     """Fit the weights of the embedder's profile. Cost: one embedding a memory and a question.
 
     Raises:
-        NothingToFit: no set has a question with labels and a second namespace.
+        NothingToFit: no question with labels, or nothing else to put it to.
     """
-    analyzer, weights = Analyzer(), replace(calibration_of(embedder.profile), floor=0.0)
-    answering: list[Heard] = []
-    silent: list[Heard] = []
-    unrelated: list[float] = []
-    for data in sets:
-        store = await _loaded(embedder, data, analyzer, weights)
-        for query in data.queries:
-            own, other = _own_and_other(data, query)
-            if query.relevant and other:
-                vector = await embedder.embed_query(query.text)
-                asked = _asked(query, vector, store.now_ms)
-                heard = store.views[own].evidence(asked)
-                answering += [each for each in heard if each.memory_id in _ids(query.relevant)]
-                silent += _best(store.views[other].evidence(asked), weights)
-                unrelated.append(float((store.vectors[other] @ vector).mean()))
-    if not answering or not silent:
-        raise NothingToFit("no question with labels and a second namespace to put it to")
-    features = np.array([(each.dense, each.lexical, each.temporal) for each in (*answering, *silent)])
-    answers = np.arange(len(features)) < len(answering)
-    fitted = fit(features, answers, round(float(np.mean(unrelated)), 2))
-    return Fitted(embedder.profile, fitted, len(answering), len(silent))
+    asked = [each for data in sets for each in await _all_asked(embedder, data)]
+    known = _with_backgrounds(calibration_of(embedder.profile), asked)
+    hits: dict[str, list[tuple[float, ...]]] = {"answering": [], "foreign": [], "near": [], "far": []}
+    views: dict[int, OpenView] = {}
+    analyzer = Analyzer()
+    for each in asked:
+        view = views.get(id(each.place)) or views.setdefault(id(each.place), OpenView(analyzer, known))
+        if not len(view):
+            view.upsert(each.place.rows)
+        if heard := _best(view.evidence(each.query), known, len(view)):
+            hits[_kind(each)].append(heard)
+    try:
+        labelled = Labelled(**{name: np.array(found).reshape(-1, 3) for name, found in hits.items()})
+        fitted = fit(labelled, known)
+    except ValueError:
+        raise NothingToFit("no question with labels and a second namespace to put it to") from None
+    return Fitted(embedder.profile, fitted, len(labelled.answering), len(labelled.near) + len(labelled.far))
 
 
-async def _loaded(embedder: Embedder, data: DataSet, analyzer: Analyzer, weights: Calibration) -> _Store:
-    views: dict[str, OpenView] = {}
-    vectors: dict[str, Vectors] = {}
+def _kind(asked: _Asked) -> str:
+    if not asked.answers:
+        return "near" if asked.related else "far"
+    return "answering" if asked.query.language in asked.place.languages else "foreign"
+
+
+async def _all_asked(embedder: Embedder, data: DataSet) -> list[_Asked]:
+    """Return a data set's questions, put to namespaces that answer them and to others."""
+    places = await _loaded(embedder, data)
+    now_ms = max(map(_time_ms, data.memories), default=0)
+    found = []
+    for query in data.queries:
+        asked = _query(query, await embedder.embed_query(query.text), now_ms)
+        own = [places[label] for label in query.namespace if label in places]
+        found += [_Asked(asked, place, bool(query.relevant), bool(query.relevant)) for place in own]
+        if query.relevant and (other := _next(places, query.namespace[0])):
+            found.append(_Asked(asked, other, False, True))
+    return found
+
+
+def _with_backgrounds(known: Calibration, asked: Iterable[_Asked]) -> Calibration:
+    """Return the calibration with the mean cosines of questions and memories that do not answer, by language."""
+    means: dict[tuple[str, str], list[float]] = {}
+    for each in asked:
+        if each.answers or each.query.vector is None:
+            continue
+        languages = np.array(each.place.languages)
+        for told in set(each.place.languages):
+            mean = float((each.place.vectors[languages == told] @ each.query.vector).mean())
+            means.setdefault((each.query.language, told), []).append(mean)
+    same = {a: round(float(np.mean(found)), 3) for (a, b), found in means.items() if a == b}
+    across = [mean for (a, b), found in means.items() if a != b for mean in found]
+    return replace(
+        known,
+        backgrounds=MappingProxyType(same),
+        across=round(float(np.mean(across)), 3) if across else 0.0,
+        floor=0.0,
+        foreign_floor=0.0,
+    )
+
+
+async def _loaded(embedder: Embedder, data: DataSet) -> dict[str, _Place]:
+    places: dict[str, _Place] = {}
     for label in data.namespaces:
         held = [memory for memory in data.memories if memory.namespace == label]
         if held:
-            vectors[label] = await embedder.embed_passages([memory.text for memory in held])
-            views[label] = OpenView(analyzer, weights)
-            views[label].upsert(
-                _row(n, *each) for n, each in enumerate(zip(held, vectors[label], strict=True), 1)
-            )
-    return _Store(data, views, vectors)
+            vectors = await embedder.embed_passages([memory.text for memory in held])
+            rows = [_row(n, *each) for n, each in enumerate(zip(held, vectors, strict=True), 1)]
+            places[label] = _Place(rows, vectors)
+    return places
 
 
 def _row(number: int, memory: LabelledMemory, vector: Vectors) -> Row:
     time_ms = _time_ms(memory)
     version = Version(
         namespace=_OWNER,
-        memory_id=_id(memory.id),
+        memory_id=digest(memory.id),
         number=1,
         type=MemoryType[memory.type.upper()],
         text=memory.text,
@@ -130,16 +175,15 @@ def _row(number: int, memory: LabelledMemory, vector: Vectors) -> Row:
     )
 
 
-def _own_and_other(data: DataSet, query: LabelledQuery) -> tuple[str, str]:
-    """Return the namespace that answers a question and the next one that holds memories; empty where there is none."""
-    labels = list(dict.fromkeys(memory.namespace for memory in data.memories))
-    own = query.namespace[0]
-    if len(labels) < 2 or own not in labels:
-        return own, ""
-    return own, labels[(labels.index(own) + 1) % len(labels)]
+def _next(places: Mapping[str, _Place], label: str) -> _Place | None:
+    """Return the namespace after the one of a label; None where there is no other."""
+    labels = list(places)
+    if len(labels) < 2 or label not in labels:
+        return None
+    return places[labels[(labels.index(label) + 1) % len(labels)]]
 
 
-def _asked(query: LabelledQuery, vector: Vectors, now_ms: int) -> ViewQuery:
+def _query(query: LabelledQuery, vector: Vectors, now_ms: int) -> ViewQuery:
     policy = Policy()
     return ViewQuery(
         text=query.text,
@@ -151,24 +195,18 @@ def _asked(query: LabelledQuery, vector: Vectors, now_ms: int) -> ViewQuery:
         recency_half_life_days=policy.recency_half_life_days,
         spans=temporal.spans(query.text, now_ms),
         edge=temporal.edge(query.text),
+        language=detect(query.text),
     )
 
 
-def _best(heard: Sequence[Heard], weights: Calibration) -> list[Heard]:
-    """Return the most likely candidate, if there is any."""
+def _best(heard: Sequence[Heard], weights: Calibration, among: int) -> tuple[float, ...]:
+    """Return the evidence for the most likely candidate, if there is any."""
     if not heard:
-        return []
-    parts = np.array([(each.dense, each.lexical, each.temporal) for each in heard])
-    return [heard[int(likelihood(weights, *parts.T).argmax())]]
+        return ()
+    reach = weights.reach(among)
+    parts = np.array([(each.dense - reach, each.lexical, each.temporal) for each in heard])
+    return tuple(map(float, parts[int(likelihood(weights, *parts.T).argmax())]))
 
 
 def _time_ms(memory: LabelledMemory) -> int:
     return int(memory.event_time.timestamp() * 1000) if memory.event_time else 1
-
-
-def _id(label: str) -> str:
-    return digest(label)
-
-
-def _ids(labels: Iterable[str]) -> set[str]:
-    return {_id(label) for label in labels}

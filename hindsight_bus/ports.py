@@ -567,8 +567,10 @@ class ViewQuery(Value):
     """The query asks for the first or the last conversation."""
     without: frozenset[SearchChannel] = frozenset()
     """Channels that must not find or score anything."""
-    among: int = 1
-    """How many namespaces are asked at once."""
+    language: str = "und"
+    """Language of the text; see ``domain.language.detect``."""
+    among: int = 0
+    """How many memories are asked at once, over all namespaces."""
     is_foreign: bool = False
     """No memory of any of them is in the query's language, so that cosines are of another scale."""
     pinned_apart: int = 0

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hindsight_bus.adapters.embedding.profiles import open_embedder
 from hindsight_bus.adapters.index.analysis import Analyzer
-from hindsight_bus.domain.calibration import fit, likelihood
+from hindsight_bus.domain.calibration import Calibration, Labelled, fit, likelihood
 from hindsight_bus.evaluation.dataset import DataSet
 from hindsight_bus.evaluation.metrics import auc, kept_at, trade_off
 from hindsight_bus.evaluation.page import Plot, Table
@@ -46,7 +46,10 @@ class Abstention:
         """Score a data set's questions, put to the memories that answer them and to others."""
         features = asyncio.run(_features(embedder, data, [*own, *other]))
         answers = np.arange(len(features)) < len(own)
-        plain = likelihood(fit(features, answers, 0.0), *features.T)
+        none = np.zeros((0, 3))
+        plain = likelihood(
+            fit(Labelled(features[answers], none, features[~answers], none), Calibration()), *features.T
+        )
         return cls(name, (_scores(own), _scores(other)), (plain[answers], plain[~answers]))
 
     def table(self) -> Table:

@@ -81,6 +81,7 @@ class _Asked(Value):
 
     request: SearchRequest
     vector: Vectors | None
+    language: str
     among: int
     is_foreign: bool
 
@@ -124,7 +125,8 @@ class Searcher:
         positions = Positions(self._views.position(view) for view in views)
         language = detect(request.query)
         is_foreign = language != UNKNOWN and not any(view.view.speaks(language) for view in views)
-        asked = _Asked(request, vector, len(views), is_foreign)
+        among = sum(len(view.view) for view in views)
+        asked = _Asked(request, vector, language, among, is_foreign)
         found = await asyncio.gather(*(self._in_view(view, asked) for view in views))
         apart, rest = _split([each for several in found for each in several], request)
         pinned, hits = await asyncio.gather(
@@ -196,6 +198,7 @@ class Searcher:
             spans=temporal.spans(request.query, request.query_time_ms or now_ms),
             edge=temporal.edge(request.query),
             without=request.without,
+            language=asked.language,
             among=asked.among,
             is_foreign=asked.is_foreign,
             pinned_apart=MAX_PINNED if request.sets_pinned_apart else 0,

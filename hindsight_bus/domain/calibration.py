@@ -14,62 +14,79 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hindsight_bus.domain.suspicion import Closeness
-from hindsight_bus.domain.values import Value
+from hindsight_bus.domain.values import Value, replace
 
 Floats = NDArray[np.float64]
 
 _ROUNDS = 50
 _SHRINKAGE = 1e-3
-_CHANCE = 1.0 / 3.0
-"""How the odds of the best of several namespaces without an answer grow with their number, as measured."""
+_WITHHELD = 0.96
+_SPARED = 0.99
+_SPARED_FOREIGN = 0.97
+
+
+_UNKNOWN: Mapping[str, float] = MappingProxyType({})
 
 
 class Calibration(Value):
-    """Weights of one embedding profile. The default withholds nothing: it is for profiles that nobody calibrated."""
+    """Weights of one embedding profile. The default is for profiles that nobody calibrated: it withholds little.
 
-    background: float = 0.0
-    """Cosine of texts that have nothing in common; 0 = unknown."""
-    dense: float = 9.0
-    """Log-odds of a cosine of 1 against one of the background."""
-    lexical: float = 1.6
+    On the scale of ``ranking.centred`` noise looks much the same whatever the model, so weights may be guessed; what
+    two unrelated texts have in common may not, so the namespace's own mean has to tell.
+    """
+
+    backgrounds: Mapping[str, float] = _UNKNOWN
+    """Language -> cosine of a question and a memory in it that have nothing in common."""
+    across: float = 0.0
+    """The same of two languages, and of a language that is not among them; 0 = unknown."""
+    noise: float = 0.088
+    """Deviation of the closeness of memories that have nothing to do with a question."""
+    dense: float = 24.5
+    """Log-odds of a closeness of 1, beyond what noise reaches, against one of 0."""
+    lexical: float = 0.6
     """Log-odds of one word that the memory shares with the query and with no other memory."""
-    temporal: float = 3.0
+    temporal: float = 3.7
     """Log-odds of an event time that the query names."""
-    bias: float = -5.5
-    """Log-odds of a memory that shares nothing with the query."""
-    floor: float = 0.0
+    bias: float = -0.6
+    """Log-odds of a memory that is as close as noise reaches, and shares no word with the query."""
+    floor: float = 0.07
     """Likelihood of the best memory below which a search returns nothing."""
+    foreign_floor: float = 0.07
+    """The same where no memory is in the query's language: there answers are less close, and a miss is likelier."""
+
     alert: Closeness | None = None
     """From which cosine a memory is about what a subscription by meaning asks for; None = nobody measured it."""
 
-    def floor_among(self, namespaces: int) -> float:
-        """Return the floor for one of several namespaces asked at once: the more, the likelier one fits by chance."""
-        if not self.floor:
-            return 0.0
-        odds = self.floor / (1.0 - self.floor) * math.pow(max(namespaces, 1), _CHANCE)
-        return odds / (1.0 + odds)
+    def background(self, asked: str, told: str) -> float:
+        """Return the cosine of a question and a memory in two languages that have nothing in common; 0 = unknown."""
+        return self.backgrounds.get(told, self.across) if asked == told else self.across
+
+    def reach(self, memories: int) -> float:
+        """Return the closeness that the best of so many memories has that have nothing to do with the query.
+
+        The greatest of n independent normal values grows like the root of 2 ln n.
+        """
+        return self.noise * math.sqrt(2.0 * math.log(max(memories, 1)))
 
 
 PROFILES: Mapping[str, Calibration] = MappingProxyType(
     {
         "e5": Calibration(
-            background=0.80,
-            dense=10.8,
-            lexical=1.45,
-            temporal=3.17,
-            bias=-5.56,
-            floor=0.05,
+            backgrounds=MappingProxyType({"zh": 0.82, "en": 0.745}), across=0.74, noise=0.045,
+            dense=27.0, lexical=1.6, temporal=4.0, bias=-4.1, floor=0.25, foreign_floor=0.02,
             alert=Closeness(default=0.805, across=0.81, by_language={"zh": 0.86}),
         ),
         "use": Calibration(
-            background=0.14, alert=Closeness(default=0.17, across=0.24, by_language={"zh": 0.25})
+            backgrounds=MappingProxyType({"zh": 0.09, "en": 0.07}), across=0.04, noise=0.088,
+            dense=24.5, lexical=0.6, temporal=3.7, bias=-0.6, floor=0.19, foreign_floor=0.13,
+            alert=Closeness(default=0.17, across=0.24, by_language={"zh": 0.25}),
         ),
     }
-)
-"""``e5`` as fitted on questions of two memory benchmarks, in Chinese and English; of ``use`` the background alone. The
-backgrounds are mean cosines of a question and a memory that have nothing in common, over dialogues in zh and en.
-Alerts let about 2 in 100 short statements on other topics pass, and find half of those on the topic (e5), or two thirds
-(use): ten topics, each put in three ways, and five statements on each, in zh and en."""
+)  # fmt: skip
+"""As fitted on questions of two memory benchmarks, on short facts and on questions that nothing answers, in Chinese and
+English. The backgrounds are mean cosines of a question and a memory that have nothing in common. Alerts let about 2 in
+100 short statements on other topics pass, and find half of those on the topic (e5), or two thirds (use): ten topics, each
+put in three ways, and five statements on each, in zh and en."""
 
 
 def calibration_of(profile: str) -> Calibration:
@@ -83,30 +100,44 @@ def likelihood(weights: Calibration, dense: Floats, lexical: Floats, temporal: F
     return np.asarray(1.0 / (1.0 + np.exp(-odds)))
 
 
-def fit(features: Floats, answers: NDArray[np.bool_], background: float, spared: float = 0.99) -> Calibration:
-    """Fit the weights on labelled hits.
+class Labelled(Value):
+    """Best hits of questions, as features: shape (n, 3), closeness beyond ``reach``, words and date."""
 
-    ``features``, shape (n, 3), holds dense, lexical and temporal evidence as for ``likelihood``; ``answers`` tells
-    which rows answer their question. Both classes weigh the same. The floor is the highest that spares the share
-    ``spared`` of the answers. Weights below 0 are set to 0, so that no channel ever speaks against a memory.
-    ``ValueError`` unless both classes are there.
+    answering: Floats
+    """Where a memory answers."""
+    foreign: Floats
+    """The same where no memory is in the question's language."""
+    near: Floats
+    """Where none answers, of the same kind as those that do."""
+    far: Floats
+    """Where none has anything to do with the question."""
+
+
+def fit(hits: Labelled, known: Calibration) -> Calibration:
+    """Return ``known`` with weights and floors that tell hits that answer from those that do not.
+
+    Both classes weigh the same, and so do near and far within the second. The floor is the lowest that withholds 96 %
+    of the far hits, or without any the highest that spares 99 % of the answers; the foreign one spares 97 % of the
+    foreign answers, and is the floor itself without any. Weights below 0 are set to 0, so that no channel ever speaks
+    against a memory. ``ValueError`` unless both classes are there.
     """
-    if not answers.any() or answers.all():
+    parts = [part for part in (hits.near, hits.far) if len(part)]
+    if not len(hits.answering) or not parts:
         raise ValueError("calibration needs hits that answer and hits that do not")
+    weight = [np.full(len(hits.answering), 0.5 / len(hits.answering))]
+    weight += [np.full(len(part), 0.5 / len(parts) / len(part)) for part in parts]
+    features = np.concatenate([hits.answering, *parts])
     columns = np.column_stack((features, np.ones(len(features))))
-    balance = np.where(answers, 0.5 / answers.sum(), 0.5 / (~answers).sum()) * len(answers)
-    fitted = _logistic(columns, answers.astype(np.float64), balance)
-    dense, lexical, temporal, bias = (*np.maximum(fitted[:3], 0.0), fitted[3])
-    weights = Calibration(background, float(dense), float(lexical), float(temporal), float(bias))
-    found = likelihood(weights, *features[answers].T)
-    return Calibration(
-        background,
-        weights.dense,
-        weights.lexical,
-        weights.temporal,
-        weights.bias,
-        _quantile(found, 1.0 - spared),
+    target = np.arange(len(features)) < len(hits.answering)
+    fitted = _logistic(columns, target.astype(np.float64), np.concatenate(weight) * len(features))
+    dense, lexical, temporal = (float(each) for each in np.maximum(fitted[:3], 0.0))
+    weights = replace(known, dense=dense, lexical=lexical, temporal=temporal, bias=float(fitted[3]))
+    answering, foreign, far = (
+        likelihood(weights, *part.T) for part in (hits.answering, hits.foreign, hits.far)
     )
+    floor = _quantile(far, _WITHHELD) if len(far) else _quantile(answering, 1.0 - _SPARED)
+    spared = min(floor, _quantile(foreign, 1.0 - _SPARED_FOREIGN)) if len(foreign) else floor
+    return replace(weights, floor=floor, foreign_floor=spared)
 
 
 def _quantile(values: Floats, share: float) -> float:

@@ -62,6 +62,11 @@ def detect(text: str) -> str:
     return UNKNOWN if count["latin"] * 3 > words else "en"
 
 
+def primary(tag: str) -> str:
+    """Return the language of a BCP 47 tag without region and script: ``zh`` of ``zh-Hant-TW``."""
+    return tag.partition("-")[0].lower()
+
+
 def fold(text: str) -> str:
     """Return the form in which texts are compared; idempotent, O(n).
 

@@ -26,7 +26,7 @@ DAY_MS = 86_400_000
 _DENSE_SHARE = 0.55
 """Share of the dense channel where both text and vector speak; the rest is the lexical channel's."""
 _MEAN_SHARE = 0.75
-"""Share of the namespace's own mean in the background, where the profile's is known."""
+"""Share of the mean in the background of many memories, where the profile's is known."""
 _MEAN_SUPPORT = 8
 """Memories from which on the mean has half of its share."""
 _TEMPORAL_SHARE = 0.5
@@ -36,8 +36,12 @@ _NEIGHBOUR_SHARES = np.array([0.25, 0.5, 0.5, 0.25])
 """How much of a neighbour's strength a memory gains: two before, one before, one after, two after."""
 _BELOW_NEIGHBOUR = 0.99
 _NAMED_LIKELIHOOD = 0.9
-"""How likely a memory answers a query that names its subject outright."""
-_UNNAMED_FLOOR = 0.5
+_DATED_LIKELIHOOD = 0.5
+"""How likely a memory answers a query that names its subject outright, and one that names its day."""
+_UNNAMED_ODDS = 3.0
+"""What times the floor's the odds of a memory with names of its own must be, where the query does not name it."""
+_OTHERS_NAMED_FLOOR = 0.95
+"""How likely such a memory must be where the query names others."""
 _BEHIND = 0.4
 """Share of the best fit below which a candidate is noise beside it."""
 _CONFIDENCE_SHARE = 0.4
@@ -55,8 +59,8 @@ class Evidence(Value):
 
     cosine: Floats | None
     """NaN where the memory has no vector; None where the query has none."""
-    background: float
-    """Cosine that says nothing: see ``background``."""
+    near: Floats | None
+    """0 to 1, the same on the scale of ``centred``."""
     share: Floats
     """0 to 1, share of the query's words found, rare ones counting more."""
     matched: Floats
@@ -70,7 +74,7 @@ class Evidence(Value):
         """Return the evidence for the candidates that are marked, or for those at some places."""
         return Evidence(
             None if self.cosine is None else self.cosine[kept],
-            self.background,
+            None if self.near is None else self.near[kept],
             self.share[kept],
             self.matched[kept],
             self.subject[kept],
@@ -82,7 +86,7 @@ class Evidence(Value):
         both = self.cosine is not None and other.cosine is not None
         return Evidence(
             np.concatenate((self.cosine, other.cosine)) if both else None,  # type: ignore[arg-type]
-            self.background,
+            None if self.near is None or other.near is None else np.concatenate((self.near, other.near)),
             np.concatenate((self.share, other.share)),
             np.concatenate((self.matched, other.matched)),
             np.concatenate((self.subject, other.subject)),
@@ -90,28 +94,31 @@ class Evidence(Value):
         )
 
 
-def background(profile: float, mean: float, count: int) -> float:
-    """Return the cosine between a query and a memory that have nothing to do with each other.
+def background(known: Floats, mean: Floats, count: Ints, overall: float) -> Floats:
+    """Return the cosine between a query and memories that have nothing to do with it, by language of the memories.
 
-    ``profile`` is what the embedding profile's unrelated texts have on average (0 = unknown), ``mean`` the query's mean
-    cosine with the namespace's ``count`` vectors. Neither alone will do: the mean of a store that the query is about is
-    too high, and the profile's figure knows nothing of the language and length of this query.
+    ``known`` is what the profile's unrelated texts have on average (0 = unknown), ``mean`` the query's mean cosine with
+    ``count`` memories in the language, ``overall`` with all of them. None alone will do: the mean of memories that the
+    query is about is too high, and the profile's figure knows nothing of this query and these memories.
     """
-    share = (_MEAN_SHARE if profile else 1.0) * count / (count + _MEAN_SUPPORT)
-    return (1.0 - share) * profile + share * mean
+    share = np.where(known > 0.0, _MEAN_SHARE, 1.0) * count / (count + _MEAN_SUPPORT)
+    return np.asarray((1.0 - share) * np.where(known > 0.0, known, overall) + share * mean)
 
 
-def centred(cosine: Floats, background: float) -> Floats:
-    """Return cosines on a scale from 0 (nothing in common) to 1 (equal). NaN stays."""
-    return np.clip((cosine - background) / max(1.0 - background, 1e-6), 0.0, 1.0)
+def centred(cosine: Floats, background: Floats, usual: Floats) -> Floats:
+    """Return cosines on a scale from 0 (nothing in common) to 1 (equal). NaN stays.
+
+    ``background`` is that of the query's and each memory's languages, ``usual`` that of texts in one language, on
+    average over the two, which gives the scale: noise reaches as far on it in every pair of languages.
+    """
+    return np.clip((cosine - background) / np.maximum(1.0 - np.maximum(background, usual), 1e-6), 0.0, 1.0)
 
 
 def closeness(evidence: Evidence) -> Floats:
     """Return 0 to 1: how near each candidate is in meaning; where it has no vector, its words speak for it."""
-    if evidence.cosine is None:
+    if evidence.near is None:
         return evidence.share
-    near = centred(evidence.cosine, evidence.background)
-    return np.where(np.isnan(near), evidence.share, near)
+    return np.where(np.isnan(evidence.near), evidence.share, evidence.near)
 
 
 def strength(evidence: Evidence) -> Floats:
@@ -141,10 +148,12 @@ def fitted(strength: Floats, evidence: Evidence) -> Floats:
     return np.clip(strength, 0.0, 1.0)
 
 
-def answering(evidence: Evidence, calibration: Calibration) -> Floats:
-    """Return 0 to 1: how likely each candidate by itself answers the query; monotone in every channel."""
-    found = likelihood(calibration, closeness(evidence), evidence.matched, evidence.temporal)
-    return np.asarray(1.0 - (1.0 - found) * (1.0 - _NAMED_LIKELIHOOD * evidence.subject))
+def answering(evidence: Evidence, calibration: Calibration, among: int = 1) -> Floats:
+    """Return 0 to 1: how likely each candidate answers the query, the best of ``among``; monotone in every channel."""
+    beyond = closeness(evidence) - calibration.reach(among)
+    found = likelihood(calibration, beyond, evidence.matched, evidence.temporal)
+    named, dated = _NAMED_LIKELIHOOD * evidence.subject, _DATED_LIKELIHOOD * evidence.temporal
+    return np.asarray(1.0 - (1.0 - found) * (1.0 - named) * (1.0 - dated))
 
 
 def relevance(fit: Floats, likelihood: float) -> Floats:
@@ -159,11 +168,12 @@ def decided(
     """Tell which candidates to return: none unless the best is likely enough, and none that falls far behind it.
 
     A memory with a subject or aliases of its own stands for itself: it must be likely enough whatever stands beside it,
-    and more likely than not where the query names others and not it.
+    and all but sure where the query names others and not it.
     """
     if likelihood.max(initial=0.0) < floor:
         return np.zeros(len(fit), bool)
-    least = np.where(named.any(), _UNNAMED_FLOOR, floor)
+    unnamed = _UNNAMED_ODDS * floor / (1.0 + (_UNNAMED_ODDS - 1.0) * floor)
+    least = _OTHERS_NAMED_FLOOR if named.any() else unnamed
     by_itself = named | ~has_names | (likelihood >= least)
     return np.asarray((fit >= _BEHIND * fit.max(initial=0.0)) & by_itself)
 

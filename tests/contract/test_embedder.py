@@ -327,9 +327,13 @@ async def test_external_vectors_are_never_computed() -> None:
 
 
 def test_background_is_known_for_measured_profiles_only() -> None:
-    """Profiles that were not measured have a background of 0."""
-    assert 0.0 < calibration_of("use").background < calibration_of("e5").background < 1.0
-    assert calibration_of("openai:m").background == 0.0
+    """Profiles that were not measured have a background of 0; texts in two languages have less in common."""
+    use, e5, unknown = map(calibration_of, ("use", "e5", "openai:m"))
+    for language in ("zh", "en"):
+        within = [each.background(language, language) for each in (use, e5)]
+        assert 0.0 < within[0] < within[1] < 1.0
+        assert unknown.background(language, language) == unknown.background("zh", "en") == 0.0
+    assert e5.background("zh", "en") < e5.background("en", "en")
 
 
 class CountingModel(FakeModel):

@@ -20,16 +20,15 @@ weights = st.builds(RankingWeights, units, units, units).filter(
     lambda w: w.relevance + w.recency + w.importance > 1e-6
 )
 evidence = st.builds(
-    lambda cosine, background, share, matched, subject, temporal: ranking.Evidence(
-        None if cosine is None else np.array([cosine]),
-        background,
+    lambda near, share, matched, subject, temporal: ranking.Evidence(
+        None,
+        None if near is None else np.array([near]),
         np.array([share]),
         np.array([matched]),
         np.array([subject]),
         np.array([temporal]),
     ),
-    st.none() | cosines | st.just(float("nan")),
-    st.floats(0.0, 0.95),
+    st.none() | units | st.just(float("nan")),
     units,
     st.floats(0.0, 12.0),
     units,
@@ -60,7 +59,7 @@ def test_fit_and_likelihood_lie_between_0_and_1(each: ranking.Evidence) -> None:
 @given(evidence, units)
 def test_fit_and_likelihood_follow_every_channel(each: ranking.Evidence, more: float) -> None:
     """Raising what one channel says never lowers how well a candidate fits or how likely it answers."""
-    for channel in ("cosine", "share", "matched", "subject", "temporal"):
+    for channel in ("near", "share", "matched", "subject", "temporal"):
         value = getattr(each, channel)
         if value is None:
             continue
@@ -71,19 +70,19 @@ def test_fit_and_likelihood_follow_every_channel(each: ranking.Evidence, more: f
         assert likelihood_of(raised) >= likelihood_of(each) - 1e-12
 
 
-@given(units, st.floats(0.0, 0.95))
-def test_words_speak_for_what_has_no_vector(share: float, background: float) -> None:
+@given(units)
+def test_words_speak_for_what_has_no_vector(share: float) -> None:
     """A memory without a vector is as near in meaning as its words are; so is every one where the query has none."""
     nothing = one(0.0)
-    for cosine in (None, one(np.nan)):
-        each = ranking.Evidence(cosine, background, one(share), nothing, nothing, nothing)
+    for near in (None, one(np.nan)):
+        each = ranking.Evidence(near, near, one(share), nothing, nothing, nothing)
         assert ranking.strength(each)[0] == pytest.approx(share)
 
 
 @given(evidence)
 def test_a_verbatim_memory_fits_best(other: ranking.Evidence) -> None:
     """A memory that agrees fully in words and meaning fits at least as well as any other candidate."""
-    verbatim = replace(other, cosine=None if other.cosine is None else one(1.0), share=one(1.0))
+    verbatim = replace(other, near=None if other.near is None else one(1.0), share=one(1.0))
     assert fit_of(verbatim) >= fit_of(other) - 1e-12
     assert fit_of(verbatim) == pytest.approx(1.0)
 
@@ -145,7 +144,7 @@ def test_nothing_likely_is_nothing_returned() -> None:
 def test_names_decide_among_memories_that_have_names() -> None:
     """Where the query names some memories, others with names must be likely by themselves; others need not."""
     fit = [0.9, 0.6, 0.6, 0.6]
-    likelihood = [0.95, 0.3, 0.3, 0.7]
+    likelihood = [0.95, 0.3, 0.3, 0.97]
     assert decide(fit, likelihood, named="0", has_names="013") == [0, 2, 3]
     assert decide(fit, likelihood, named="", has_names="013") == [0, 1, 2, 3]
 
@@ -223,10 +222,37 @@ def test_best_is_a_prefix_of_one_total_order(rows: list[tuple[float, int]], k: i
 
 @given(st.floats(0.01, 1), cosines, st.integers(0, 10**6))
 def test_the_background_lies_between_profile_and_namespace(profile: float, mean: float, count: int) -> None:
-    """The background lies between the profile's figure and the namespace's mean, nearer the mean the more there are."""
-    value = ranking.background(profile, mean, count)
-    assert min(profile, mean) - 1e-9 <= value <= max(profile, mean) + 1e-9
-    assert abs(ranking.background(profile, mean, count + 1) - mean) <= abs(value - mean) + 1e-12
+    """The background lies between what is known and the namespace's mean, nearer the mean the more there are.
+
+    Where the profile's is not known, the mean over all languages stands for it, and gives way entirely.
+    """
+    counts = np.array([count, count + 1])
+    for known, overall in ((profile, 0.0), (0.0, profile)):
+        value, more = ranking.background(np.full(2, known), np.full(2, mean), counts, overall)
+        assert min(profile, mean) - 1e-9 <= value <= max(profile, mean) + 1e-9
+        assert abs(more - mean) <= abs(value - mean) + 1e-12
+
+
+@given(cosines, st.lists(st.floats(0.0, 0.95), min_size=1, max_size=4), st.floats(0.0, 0.95))
+def test_what_is_centred_is_0_for_noise_and_1_for_equality(
+    cosine: float, backgrounds: list[float], usual: float
+) -> None:
+    """In every pair of languages the background is 0, a cosine of 1 is 1, and closeness rises with the cosine."""
+    several, usuals = np.array(backgrounds), np.full(len(backgrounds), usual)
+    assert ranking.centred(several, several, usuals).tolist() == [0.0] * len(several)
+    assert (ranking.centred(np.ones(len(several)), several, usuals) <= 1.0).all()
+    assert ranking.centred(one(1.0), one(usual), one(usual))[0] == pytest.approx(1.0)
+    here = ranking.centred(np.full(len(several), cosine), several, usuals)
+    above = ranking.centred(np.full(len(several), cosine + 0.01), several, usuals)
+    assert (above >= here).all()
+    assert np.isnan(ranking.centred(one(np.nan), one(0.5), one(usual))[0])
+
+
+@given(evidence, st.integers(1, 10**6), st.integers(1, 10**6))
+def test_among_more_memories_the_same_evidence_says_less(each: ranking.Evidence, few: int, more: int) -> None:
+    """The best of many fits by chance: a candidate is never likelier for more memories to be asked."""
+    found = [ranking.answering(each, CALIBRATION, among)[0] for among in sorted((few, more))]
+    assert found[1] <= found[0] + 1e-12
 
 
 @given(st.floats(0.5, 400), st.floats(0, 1000))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hindsight_bus.adapters.index.analysis import Analyzer
 from hindsight_bus.adapters.index.typos import Spellings, is_one_typo
 from hindsight_bus.adapters.index.view import View
-from hindsight_bus.domain.calibration import Calibration, calibration_of, fit, likelihood
+from hindsight_bus.domain.calibration import Calibration, Labelled, calibration_of, fit, likelihood
 from hindsight_bus.domain.duplicates import Saying, first_of_each
 from hindsight_bus.domain.memory import MemoryState, MemoryType, Version
 from hindsight_bus.domain.names import Namespace
@@ -284,7 +284,7 @@ def test_nothing_relevant_is_nothing_returned() -> None:
     """Under a calibration with a floor, a query that nothing is near to gets nothing; what is near comes back."""
     view = view_of(
         *(row(n, f"turn {n} of a talk", vector=direction(n), days_ago=n) for n in range(1, 30)),
-        calibration=Calibration(floor=0.5),
+        calibration=Calibration(floor=0.999),
     )
     assert ask(view, "quantum", direction(100)) == []
     assert numbers(ask(view, "quantum", direction(7)))[0] == 7
@@ -332,32 +332,37 @@ def test_recency_takes_the_shape_asked_for() -> None:
 
 
 def test_a_fit_tells_answers_from_noise() -> None:
-    """Fitted weights rise with every kind of evidence that answers have more of; the floor spares the answers."""
+    """Fitted weights rise with every kind of evidence that answers have more of; floors keep what they promise."""
     random = np.random.default_rng(3)
-    answers = random.random(400) < 0.5
-    features = random.random((400, 3)) * 0.5 + answers[:, None] * np.array([0.4, 0.3, 0.2])
-    fitted = fit(features, answers, background=0.8)
+    noise = random.random((200, 3)) * 0.5
+    answering = random.random((200, 3)) * 0.5 + np.array([0.4, 0.3, 0.2])
+    foreign = answering - np.array([0.1, 0.3, 0.0])
+    none = np.zeros((0, 3))
+    fitted = fit(Labelled(answering, foreign, noise, none), Calibration(across=0.5))
     assert min(fitted.dense, fitted.lexical, fitted.temporal) > 0.0
-    found = likelihood(fitted, *features.T)
-    assert found[answers].mean() > found[~answers].mean() + 0.3
-    assert (found[answers] >= fitted.floor).mean() >= 0.99
+    assert fitted.across == 0.5
+    found = likelihood(fitted, *answering.T)
+    assert found.mean() > likelihood(fitted, *noise.T).mean() + 0.3
+    assert (found >= fitted.floor).mean() >= 0.99
+    assert (likelihood(fitted, *foreign.T) >= fitted.foreign_floor).mean() >= 0.97
+    withholding = fit(Labelled(answering, none, none, noise), Calibration())
+    assert (likelihood(withholding, *noise.T) <= withholding.floor).mean() >= 0.96
+    assert withholding.foreign_floor == withholding.floor
 
 
 def test_a_fit_needs_both_kinds() -> None:
     """Answers alone, or noise alone, tell nothing."""
     with pytest.raises(ValueError, match="answer"):
-        fit(np.ones((3, 3)), np.ones(3, bool), 0.0)
+        fit(Labelled(np.ones((3, 3)), np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3))), Calibration())
 
 
-@given(st.floats(0.001, 0.9), st.integers(1, 100))
-def test_the_floor_rises_with_the_namespaces_asked(floor: float, namespaces: int) -> None:
-    """One namespace is held to the floor itself, each more to a higher one; no floor stays none."""
-    calibration = Calibration(floor=floor)
-    assert calibration.floor_among(1) == pytest.approx(floor)
-    assert (
-        floor - 1e-12 <= calibration.floor_among(namespaces) < calibration.floor_among(namespaces + 1) < 1.0
-    )
-    assert Calibration().floor_among(namespaces) == 0.0
+@given(st.integers(1, 10**6))
+def test_noise_reaches_further_among_more_memories(memories: int) -> None:
+    """The best of one memory reaches nowhere by chance, that of more ever further, by less and less."""
+    reach = Calibration().reach
+    assert reach(1) == 0.0
+    assert 0.0 <= reach(memories) < reach(memories + 1) < 0.6
+    assert reach(4 * memories) - reach(2 * memories) <= reach(2 * memories) - reach(memories) + 1e-12
 
 
 def test_a_view_tells_which_languages_it_holds() -> None:
@@ -365,12 +370,36 @@ def test_a_view_tells_which_languages_it_holds() -> None:
     view = view_of(row(1, "tea", language="en"))
     assert view.speaks("en")
     assert not view.speaks("zh")
+    view.upsert([row(2, "茶", language="zh-Hant-TW")])
+    assert view.speaks("zh")
     view.remove([f"{1:032x}"])
     assert not view.speaks("en")
 
 
-def test_a_question_in_a_foreign_language_is_held_to_no_floor() -> None:
-    """Cosines across languages are of another scale, so nothing is withheld for them."""
-    view = view_of(row(1, "tea", vector=direction(1)), calibration=Calibration(floor=0.999))
+def test_a_question_in_a_foreign_language_is_held_to_a_floor_of_its_own() -> None:
+    """Answers in another language are less close, so less is withheld for them."""
+    strict = Calibration(dense=5.0, bias=-1.0, floor=0.99, foreign_floor=0.5)
+    view = view_of(row(1, "tea", vector=direction(1)), calibration=strict)
     assert ask(view, "quantum", direction(1)) == []
     assert numbers(ask(view, "quantum", direction(1), is_foreign=True)) == [1]
+    assert ask(view, "quantum", direction(2), is_foreign=True) == []
+
+
+@pytest.mark.parametrize("at", range(10))
+def test_a_memory_in_another_language_is_found_among_those_in_the_querys_own(at: int) -> None:
+    """What is told in another language is as far from any query as languages are apart, and not held against it.
+
+    Vectors of one language share a direction; the query means what one memory of the other language means.
+    """
+    axes = np.eye(64, dtype=np.float32)
+    known = Calibration(backgrounds={"zh": 0.8, "en": 0.8}, across=0.01)
+
+    def said(language: str, meaning: int) -> Vectors:
+        return normalise(2.0 * axes[0 if language == "zh" else 1] + axes[2 + meaning])
+
+    told = [
+        row(n, f"{n}", vector=said("zh" if n > 9 else "en", n), language="zh" if n > 9 else "en")
+        for n in range(20)
+    ]
+    found = ask(view_of(*told, calibration=known), "茶", said("zh", at), language="zh")
+    assert numbers(found)[0] == at

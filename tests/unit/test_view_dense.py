@@ -30,7 +30,7 @@ def clustered(count: int, seed: int, dimension: int, shared: float) -> NDArray[n
 
 def put(index: DenseIndex, slots: NDArray[np.intp], vectors: NDArray[np.float32], top: int) -> None:
     index.reserve(max(top, len(index.held)))
-    index.put(slots, index.parse([to_bytes(vector) for vector in vectors]), top)
+    index.put(slots, index.parse([to_bytes(vector) for vector in vectors]), ["en"] * len(slots), top)
 
 
 def index_of(vectors: NDArray[np.float32], coded_from: int) -> DenseIndex:

@@ -100,7 +100,10 @@ class _Heard:
     """What the channels know of one query."""
 
     vector: Vectors | None
-    background: float
+    backgrounds: Floats
+    """Cosine that says nothing, by number of a memory's language."""
+    usual: Floats
+    """The same within one language, on average over the query's and the memory's."""
     lexical: LexicalQuery | None
     heirs: _Heirs | None
     named: Floats | None
@@ -109,10 +112,15 @@ class _Heard:
     def told(self, held: Indexes, slots: Slots) -> _Told:
         """Return what the channels say of some slots, distinct and sorted."""
         nothing = np.zeros(len(slots))
+        cosine = near = None
+        if self.vector is not None:
+            cosine = held.dense.cosines(self.vector, slots)
+            languages = held.dense.means.of(slots)
+            near = ranking.centred(cosine, self.backgrounds[languages], self.usual[languages])
         words = None if self.lexical is None else self.words(slots)
         evidence = ranking.Evidence(
-            cosine=None if self.vector is None else held.dense.cosines(self.vector, slots),
-            background=self.background,
+            cosine=cosine,
+            near=near,
             share=nothing if self.lexical is None or words is None else self.lexical.share(words),
             matched=nothing if self.lexical is None or words is None else self.lexical.matched(words),
             subject=nothing if self.named is None else self.named[slots],
@@ -168,7 +176,7 @@ def nothing_known(slots: Slots) -> Found:
     """Return candidates that no channel speaks of: those of a filter alone."""
     nothing = np.zeros(len(slots))
     return Found(
-        slots, ranking.Evidence(None, 0.0, nothing, nothing, nothing, nothing), None, nothing, nothing
+        slots, ranking.Evidence(None, None, nothing, nothing, nothing, nothing), None, nothing, nothing
     )
 
 
@@ -200,13 +208,11 @@ def _heard(held: Indexes, query: ViewQuery, mask: Mask) -> _Heard:
     if named is not None:
         np.maximum.at(named, replaced.new, named[replaced.old])
     vector = vector_of(query) if held.dense.count else None
-    background = 0.0
-    if vector is not None:
-        profile = 0.0 if query.is_foreign else held.calibration.background
-        background = ranking.background(profile, held.dense.mean_cosine(vector), held.dense.count)
+    backgrounds, usual = (np.zeros(1), np.zeros(1)) if vector is None else _backgrounds(held, query, vector)
     return _Heard(
         vector,
-        background,
+        backgrounds,
+        usual,
         lexical,
         None if lexical is None or not len(replaced.old) else _heirs(lexical, replaced),
         named,
@@ -221,6 +227,19 @@ def _heirs(lexical: LexicalQuery, replaced: Replaced) -> _Heirs:
     np.maximum.at(best.bm25, places, own.bm25)
     np.maximum.at(best.covered, places, own.covered)
     return _Heirs(slots, best)
+
+
+def _backgrounds(held: Indexes, query: ViewQuery, vector: Vectors) -> tuple[Floats, Floats]:
+    """Return the query's ``backgrounds`` and ``usual`` cosines by number of a memory's language.
+
+    Where the profile's calibration knows none, the mean over all memories stands for it.
+    """
+    means, counts = held.dense.means.cosines(vector)
+    overall = float(means @ counts) / (counts.sum() + 1)
+    known, asked = held.calibration.background, query.language
+    expected = np.array([known(asked, told) for told in held.dense.means.languages])
+    usual = [(known(asked, asked) + known(told, told)) / 2 or overall for told in held.dense.means.languages]
+    return ranking.background(expected, means, counts, overall), np.array(usual)
 
 
 def _spans(held: Indexes, query: ViewQuery, mask: Mask) -> tuple[temporal.Span, ...]:

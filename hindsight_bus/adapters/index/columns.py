@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hindsight_bus.adapters.index.postings import Postings
 from hindsight_bus.domain import ranking
+from hindsight_bus.domain.language import primary
 from hindsight_bus.domain.memory import MemoryState, MemoryType
 from hindsight_bus.domain.names import digest
 from hindsight_bus.domain.query import LIVE_STATES, Filter
@@ -125,8 +126,8 @@ class Columns:
         return self._expiring > 0
 
     def has_language(self, language: str) -> bool:
-        """Tell whether any row is in a language."""
-        return language in self._tokens["language"]
+        """Tell whether any row is in a language, whatever its region or script."""
+        return any(primary(token) == language for token in self._tokens["language"])
 
     @property
     def has_pinned(self) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hindsight_bus.adapters.index.codes import CodeScan
+from hindsight_bus.adapters.index.means import LanguageMeans
 from hindsight_bus.domain.vectors import are_unit, widened
 
 _HALF = np.dtype("<f2")
@@ -48,7 +49,7 @@ class DenseIndex:
         self.dimension = 0
         self.count = 0
         self.held: Mask = np.zeros(0, bool)
-        self._sum = np.zeros(0)
+        self.means = LanguageMeans()
 
     @property
     def size_bytes(self) -> int:
@@ -61,6 +62,7 @@ class DenseIndex:
         grown = np.zeros(capacity, bool)
         grown[: len(self.held)] = self.held
         self.held = grown
+        self.means.reserve(capacity)
 
     def parse(self, stored: Sequence[bytes]) -> NDArray[np.float16]:
         """Return stored vectors as float16, shape (n, d); ``ValueError`` unless finite, of length 1 and fitting."""
@@ -76,8 +78,8 @@ class DenseIndex:
             raise ValueError("vectors must be finite and of length 1")
         return vectors
 
-    def put(self, slots: Slots, vectors: NDArray[np.float16], top: int) -> None:
-        """Hold ``vectors``, shape (n, d), as parsed, at distinct ``slots``, all below ``top``."""
+    def put(self, slots: Slots, vectors: NDArray[np.float16], languages: Sequence[str], top: int) -> None:
+        """Hold ``vectors``, shape (n, d), as parsed, of memories in ``languages``, at distinct ``slots`` < ``top``."""
         self.drop(slots)
         if not self.dimension:
             self._open(vectors.shape[1])
@@ -88,7 +90,7 @@ class DenseIndex:
         self.held[slots] = True
         self.count += len(slots)
         wide = widened(vectors)
-        self._sum += wide.sum(axis=0, dtype=np.float64)
+        self.means.add(slots, wide, languages)
         self._code(slots, wide)
 
     def drop(self, slots: Slots) -> None:
@@ -96,24 +98,18 @@ class DenseIndex:
         slots = slots[self.held[slots]]
         if not len(slots):
             return
-        self._sum -= self._wide(slots).sum(axis=0, dtype=np.float64)
+        self.means.drop(slots, self._wide(slots))
         self.held[slots] = False
         self.count -= len(slots)
         if self.count <= self._coded_from // 2:
             self._scan = None
         if not self.count:
             self.dimension = 0
+            self.means.clear()
 
     def at(self, slots: Slots) -> NDArray[np.float16]:
         """Return the vectors at ``slots``, float16, shape (n, d)."""
         return self._vectors().take(slots, axis=0) if self.dimension else np.empty((0, 0), np.float16)
-
-    def mean_cosine(self, query: NDArray[np.float32]) -> float:
-        """Return the query's mean cosine with all vectors held; O(d).
-
-        Sums of float16 numbers are exact in float64 (up to 2**29 vectors), so no order of changes shows in them.
-        """
-        return float(query @ self._sum) / self.count
 
     def cosines(self, query: NDArray[np.float32], slots: Slots) -> NDArray[np.float64]:
         """Return exact cosines, shape (n,); NaN where a slot holds no vector."""
@@ -189,7 +185,6 @@ class DenseIndex:
         half = faiss.ScalarQuantizer.QT_fp16
         self._index = faiss.IndexScalarQuantizer(dimension, half, faiss.METRIC_INNER_PRODUCT)
         self.dimension = dimension
-        self._sum = np.zeros(dimension)
 
     def _code(self, slots: Slots, vectors: NDArray[np.float32]) -> None:
         """Keep codes up, and catch up with those that there were before codes were kept: never many at once."""

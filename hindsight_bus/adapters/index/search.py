@@ -80,9 +80,10 @@ def _answer(held: Indexes, query: ViewQuery, mask: Mask, neighbours: Slots) -> l
     found = channels.gather(held, query, mask, neighbours)
     if not len(found.slots):
         return []
-    likelihood = ranking.answering(found.evidence, held.calibration)
+    among = max(query.among, len(held.slots))
+    likelihood = ranking.answering(found.evidence, held.calibration, among)
     fit = ranking.fitted(found.lifted, found.evidence)
-    floor = 0.0 if query.is_foreign else held.calibration.floor_among(query.among)
+    floor = held.calibration.foreign_floor if query.is_foreign else held.calibration.floor
     has_names = held.columns["has_names"][found.slots]
     kept = ranking.decided(fit, likelihood, found.is_named, has_names, floor)
     relevance = ranking.relevance(fit, float(likelihood.max()))

@@ -20,6 +20,7 @@ from hindsight_bus.adapters.index.postings import MAX_SLOTS, counts_of, slots_of
 from hindsight_bus.adapters.index.subjects import KnownSubjects, SubjectIndex
 from hindsight_bus.adapters.index.successors import Successors
 from hindsight_bus.domain.calibration import Calibration
+from hindsight_bus.domain.language import primary
 from hindsight_bus.domain.memory import MemoryState, MemoryType, Version
 from hindsight_bus.domain.query import Filter
 from hindsight_bus.ports import Candidate, Row, Vectors, ViewQuery, ViewStats
@@ -89,14 +90,16 @@ class View:
         latest = list({row.memory_id: row for row in rows}.values())
         if not latest:
             return
-        stored = {row.memory_id: row.vector for row in latest if row.vector is not None}
-        vectors = self._dense.parse(list(stored.values())) if stored else None
+        embedded = [row for row in latest if row.vector is not None]
+        stored = [row.vector for row in embedded if row.vector is not None]
+        vectors = self._dense.parse(stored) if stored else None
         slots = np.array([self._place(row) for row in latest], dtype=np.intp)
         self._columns.put(slots, latest)
         self._dense.drop(slots)
         if vectors is not None:
-            held = np.array([self._slots[memory_id] for memory_id in stored], dtype=np.intp)
-            self._dense.put(held, vectors, len(self._rows))
+            held = np.array([self._slots[row.memory_id] for row in embedded], dtype=np.intp)
+            languages = [primary(row.version.language) for row in embedded]
+            self._dense.put(held, vectors, languages, len(self._rows))
 
     def remove(self, memory_ids: Iterable[str]) -> None:
         """Drop rows; unknown ids are ignored."""
