@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from hindsight_bus.domain.memory import Channel, MemoryState, MemoryType, Versio
 from hindsight_bus.domain.names import Namespace, digest
 from hindsight_bus.domain.policy import Policy
 from hindsight_bus.domain.query import Filter
-from hindsight_bus.domain.values import replace
+from hindsight_bus.domain.values import fields, replace
 from hindsight_bus.domain.vectors import to_bytes
 from hindsight_bus.evaluation.dataset import DataSet, LabelledMemory, LabelledQuery
 from hindsight_bus.ports import Embedder, Row, Vectors, ViewQuery
@@ -43,6 +44,28 @@ class Fitted:
     """Questions that a memory answers."""
     silent: int
     """The same, put to a namespace that holds no answer, and questions that nothing answers."""
+
+    def as_json(self) -> dict[str, object]:
+        """Return all of it for JSON; of the weights what was fitted, and what closeness counts from."""
+        return {
+            "profile": self.profile,
+            "weights": self._numbers(),
+            "answering": self.answering,
+            "silent": self.silent,
+        }
+
+    def row(self) -> str:
+        """Return the entry of the table of profiles."""
+        numbers = self._numbers()
+        backgrounds = numbers.pop("backgrounds")
+        rest = ", ".join(f"{name}={value:.3g}" for name, value in numbers.items())
+        return f'"{self.profile}": Calibration(backgrounds=MappingProxyType({backgrounds}), {rest}),'
+
+    def _numbers(self) -> dict[str, Any]:
+        numbers = {each.name: getattr(self.weights, each.name) for each in fields(self.weights)}
+        numbers["backgrounds"] = dict(self.weights.backgrounds)
+        del numbers["alert"]  # measured otherwise
+        return numbers
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,9 @@ def _results(bus: hbus.Client, data: DataSet, top_k: int, usage: bool) -> list[R
 @app.command()
 def calibrate(
     files: Files,
-    embedder: Annotated[str, typer.Option(help="Embedding profile: e5 or use.")] = "e5",
+    embedder: Annotated[
+        str, typer.Option(help="Embedding profile: e5, use or openai:<model> (HBUS_OPENAI_*).")
+    ] = "e5",
     as_json: Json = False,
 ) -> None:
     """Fit what a cosine, a word and a date are worth in an embedding profile, and the floor of relevance.
@@ -89,7 +91,6 @@ def calibrate(
     their profile. The more questions of each language and kind the data holds, the better they hold elsewhere.
     """
     import asyncio
-    from dataclasses import asdict
 
     from hindsight_bus.calibrating import NothingToFit
 
@@ -98,19 +99,21 @@ def calibrate(
     except NothingToFit as error:
         fail(str(error))
     if as_json:
-        output.emit(asdict(fitted))
+        output.emit(fitted.as_json())
         return
-    numbers = ", ".join(f"{name}={value:.3g}" for name, value in asdict(fitted.weights).items())
     output.note(f"{fitted.answering} hits that answer, {fitted.silent} best ones that do not")
-    typer.echo(f'"{fitted.profile}": Calibration({numbers}),')
+    typer.echo(fitted.row())
 
 
 async def _fitted(embedder: str, sets: list[DataSet]) -> Fitted:
-    from hindsight_bus.adapters.embedding.profiles import open_embedder
+    from hindsight_bus import settings
+    from hindsight_bus.adapters.embedding.profiles import Endpoint, open_embedder
     from hindsight_bus.calibrating import calibrate
 
     try:
-        model = open_embedder(embedder)
+        given = settings.load()
+        endpoint = Endpoint(given.openai_base_url, given.openai_api_key.get_secret_value())
+        model = open_embedder(embedder, endpoint)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     try:

@@ -130,6 +130,9 @@ async def test_calibration_tells_answers_from_noise(tmp_path: Path) -> None:
     assert (fitted["profile"], fitted["answering"], fitted["silent"]) == ("use", 8, 8)
     assert fitted["weights"]["lexical"] > 0.0
     assert 0.0 < fitted["weights"]["floor"] < 1.0
+    command.remove("--json")
+    shown = await asyncio.to_thread(CliRunner().invoke, app, command)
+    assert '"use": Calibration(backgrounds=' in shown.stdout, shown.output
     path.write_text(json.dumps(lines[1] | {"query": lines[1]["query"] | {"relevant": []}}))
     bare = await asyncio.to_thread(CliRunner().invoke, app, command)
     assert bare.exit_code == 1
