@@ -29,7 +29,7 @@ from hindsight_bus.ports import Candidate, NamespaceView, Row, ViewQuery
 T = TypeVar("T")
 
 _LOAD_PAGE = 2000
-_IDLE_FLUSH_SECONDS = 0.02
+_IDLE_FLUSH_SECONDS = 0.1
 """How long changes wait for a reader before they are applied anyway: long enough to be applied many at a time."""
 
 
