@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -13,11 +12,6 @@ import pytest
 def program(name: str) -> str:
     """Return the path of a program."""
     return shutil.which(name) or missing(f"{name} is not on PATH")
-
-
-def library(pattern: str) -> str:
-    """Return the path of a shared library, by a pattern below ``/usr/lib``."""
-    return next(map(str, Path("/usr/lib").glob(pattern)), "") or missing(f"no {pattern} below /usr/lib")
 
 
 def missing(problem: str) -> NoReturn:

@@ -89,7 +89,7 @@ class TracedValkey(ValkeyProcess):
         await self.kill()
 
         async def is_whole() -> bool:
-            return f"{self.pid} +++ " in self._trace_file.read_text()
+            return bool(re.search(rf"^{self.pid} +\+\+\+ ", self._trace_file.read_text(), re.MULTILINE))
 
         await until(is_whole, 20.0, f"the trace has ended, see {self._trace_file}")
         trace = Trace(self._log_bytes, self._log_bytes)

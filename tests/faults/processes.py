@@ -10,7 +10,6 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -127,7 +126,7 @@ class ServerProcess(ChildProcess):
     """``hbus serve`` on a port of its own; it keeps port and data directory over restarts.
 
     ``settings`` are those of ``hindsight_bus.settings`` by field name: ``valkey_url``, ``ring_kib``, ... ``wrapper`` is
-    a command that becomes the server, ``env`` what its environment has beside.
+    a command that becomes the server.
     """
 
     def __init__(
@@ -135,14 +134,12 @@ class ServerProcess(ChildProcess):
         place: Path,
         name: str = "server",
         wrapper: Sequence[str] = (),
-        env: Mapping[str, str] = MappingProxyType({}),
         **settings: object,
     ) -> None:
         super().__init__(place / f"{name}.log")
         self.data_dir = place / f"{name}-data"
         self.target = ""
         self._wrapper = wrapper
-        self._env = env
         self._settings = settings
 
     async def start(self) -> None:
@@ -171,13 +168,17 @@ class ServerProcess(ChildProcess):
         await self.start()
 
     async def is_healthy(self) -> bool:
-        """Tell whether it wants calls, by ``grpc.health.v1``."""
+        """Tell whether it answers that it wants calls."""
+        try:
+            return await self.wants_calls(within_s=1.0)
+        except grpc.aio.AioRpcError:
+            return False
+
+    async def wants_calls(self, within_s: float) -> bool:
+        """Return what it says by ``grpc.health.v1``; raise ``AioRpcError`` when it does not answer in time."""
         async with grpc.aio.insecure_channel(self.target) as channel:
-            try:
-                check = health_pb2_grpc.HealthStub(channel).Check  # type: ignore[attr-defined] # the stubs lack it
-                answer = await check(health_pb2.HealthCheckRequest(), timeout=1.0)
-            except grpc.aio.AioRpcError:
-                return False
+            check = health_pb2_grpc.HealthStub(channel).Check  # type: ignore[attr-defined] # the stubs lack it
+            answer = await check(health_pb2.HealthCheckRequest(), timeout=within_s)
         return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
 
     def embedded_valkey(self) -> int:
@@ -191,8 +192,7 @@ class ServerProcess(ChildProcess):
         return (*self._wrapper, *serve)
 
     def _environment(self) -> dict[str, str]:
-        settings = {f"HBUS_{name.upper()}": str(value) for name, value in self._settings.items()}
-        return _with_path({**self._env, **settings})
+        return _with_path({f"HBUS_{name.upper()}": str(value) for name, value in self._settings.items()})
 
     def _address(self, seen: int) -> str:
         for line in self.log.read_bytes()[seen:].splitlines():

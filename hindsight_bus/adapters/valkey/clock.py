@@ -32,11 +32,15 @@ class StoreClock:
         self._offset_ms = now_ms - _monotonic_ms()
 
     async def refresh(self) -> None:
-        """Ask the store for its time; raise ``StoreUnavailable``."""
+        """Ask the store for its time; raise ``StoreUnavailable``.
+
+        The store told it at some moment between question and answer, which may lie far apart. So the estimate is moved
+        only as far as it must be wrong.
+        """
         asked_ms = _monotonic_ms()
         seconds, microseconds = await self._client.read(b"TIME")
         told_ms = int(seconds) * 1000 + int(microseconds) / 1000
-        self._offset_ms = told_ms - (asked_ms + _monotonic_ms()) / 2
+        self._offset_ms = min(max(self._offset_ms, told_ms - _monotonic_ms()), told_ms - asked_ms)
 
     async def run(self) -> NoReturn:
         """Refresh each second, for ever; keep the last offset while the store is away."""

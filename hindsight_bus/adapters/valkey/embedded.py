@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import structlog
 from redis.asyncio.connection import UnixDomainSocketConnection
@@ -23,12 +23,20 @@ _log = structlog.get_logger(__name__)
 
 STOP_TIMEOUT_S = 10.0
 LONGEST_PAUSE_S = 5.0
+ROOM_BYTES = 1 << 20
+"""With less room on the disk than that, the server is started for reading only."""
 _POLL_S = 0.02
+_REFUSES_CHANGES = "min-replicas-to-write"
+"""Setting by which a server that has no replicas refuses changes (NOREPLICAS) and can be read."""
 _LAUNCHER = Path(__file__).with_name("launch.py")
 
 
 class EmbeddedValkey:
-    """The embedded store. ``start`` it once, then connect to ``url``; ``stop`` it last."""
+    """The embedded store. ``start`` it once, then connect to ``url``; ``stop`` it last.
+
+    A server that must sync each change ends when the disk is full. It is started again to be read, and refuses changes
+    until there is room.
+    """
 
     def __init__(self, data_dir: Path, *, fsync: Literal["always", "everysec"] = "always") -> None:
         if sys.platform == "win32":
@@ -39,6 +47,7 @@ class EmbeddedValkey:
         self._fsync = fsync
         self._process: subprocess.Popen[bytes] | None = None
         self._supervisor: asyncio.Task[NoReturn] | None = None
+        self._is_read_only = False
 
     @property
     def url(self) -> str:
@@ -82,6 +91,8 @@ class EmbeddedValkey:
             await asyncio.sleep(_POLL_S)
             if self._process is None or self._process.poll() is None:
                 pause_s = 0.0
+                if self._is_read_only and self._has_room():
+                    await self._take_changes()
                 continue
             _log.error("embedded.died", status=self._process.returncode)
             await asyncio.sleep(pause_s)
@@ -91,9 +102,24 @@ class EmbeddedValkey:
             except (UnfitStore, OSError) as problem:
                 _log.error("embedded.does_not_start", problem=str(problem))
 
+    def _has_room(self) -> bool:
+        disk = os.statvfs(self._directory.path)
+        return disk.f_bavail * disk.f_frsize >= ROOM_BYTES
+
+    async def _take_changes(self) -> None:
+        """Let a server that was started to be read take changes too; called again until it does."""
+        if await self._ask(b"CONFIG", b"SET", _REFUSES_CHANGES, b"0") == b"OK":
+            _log.warning("embedded.disk_has_room")
+            self._is_read_only = False
+
     async def _spawn(self) -> None:
+        self._is_read_only = not self._has_room()
+        if self._is_read_only:
+            _log.error(
+                "embedded.disk_full", consequence="changes are refused", path=str(self._directory.path)
+            )
         self._process = process = self._launch()
-        while not await self._answers():
+        while await self._ask(b"PING") != b"PONG":
             if process.poll() is not None:
                 status, log_file = process.returncode, self._directory.log_file
                 raise UnfitStore(f"the embedded store ended with status {status}: see {log_file}")
@@ -120,19 +146,21 @@ class EmbeddedValkey:
             "appendfsync": self._fsync,
             "save": "",
             "maxmemory-policy": "noeviction",
+            _REFUSES_CHANGES: "1" if self._is_read_only else "0",
         }
         return [part for name, value in options.items() for part in (f"--{name}", value)]
 
-    async def _answers(self) -> bool:
+    async def _ask(self, *command: bytes | str) -> Any:
+        """Return what the server answers; None while it does not."""
         connection = UnixDomainSocketConnection(
             path=str(self._directory.socket), protocol=2, driver_info=None, socket_timeout=2.0
         )
         try:
             await connection.connect()  # type: ignore[no-untyped-call]
-            await connection.send_command("PING")
-            return bool(await connection.read_response() == b"PONG")
+            await connection.send_command(*command)
+            return await connection.read_response()
         except (RedisError, OSError):  # not there yet, or still loading
-            return False
+            return None
         finally:
             await connection.disconnect(nowait=True)
 
