@@ -102,15 +102,19 @@ class Session:
         for task in tasks:
             task.add_done_callback(lambda _: self._member.pulse.fire())
         try:
+            idle_s = self._idle_from_now()
             while not tasks[1].done() or self._outbox:
                 seen = self._member.pulse.count
                 while self._outbox:
                     yield self._outbox.popleft()
+                    idle_s = self._idle_from_now()
                 _raise_failed(tasks)
                 if deliveries := await self._deliver():
                     yield Deliveries(deliveries)
-                elif not await self._news_after(seen):
+                    idle_s = self._idle_from_now()
+                elif not await self._news_after(seen, idle_s):
                     yield Idle()
+                    idle_s = self._idle_from_now()
             _raise_failed(tasks)
             await self._member.leave()
         finally:
@@ -126,10 +130,13 @@ class Session:
         self._served.note(self._agent, heard(deliveries, self._agent))
         return deliveries
 
-    async def _news_after(self, seen: int) -> bool:
-        """Wait for news that this member can use; False when it should hear that there is nothing."""
-        deadline = asyncio.get_running_loop().time() + self._idle_seconds
-        while (left := deadline - asyncio.get_running_loop().time()) > 0:
+    def _idle_from_now(self) -> float:
+        """Return the event-loop time at which the member, should it hear nothing else, is told so."""
+        return asyncio.get_running_loop().time() + self._idle_seconds
+
+    async def _news_after(self, seen: int, idle_s: float) -> bool:
+        """Wait for news that this member can use; False when it is time to say that there is nothing."""
+        while (left := idle_s - asyncio.get_running_loop().time()) > 0:
             if await self._member.news_after(seen, left):
                 return True
         return False

@@ -60,6 +60,7 @@ async def test_a_store_that_replies_before_its_fsync_is_found_out(
         trace = await store.cut_power()
         assert trace.early_replies
         await store.restart()
+        await supply_vectors(server.target)  # that the policy is lost too is not the point
         with pytest.raises(AssertionError, match="lost: "):
             await check_writes(server.target, history, NAMESPACES)
     finally:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 
 import pytest
 
 from hindsight_bus.app.caller import Caller
-from hindsight_bus.app.consume_session import Credit, Deliveries, DrainAnnounced, Open, Settled
+from hindsight_bus.app.consume_session import Credit, Deliveries, DrainAnnounced, Idle, Open, Session, Settled
 from hindsight_bus.app.consume_session import Settle as SettleRequest
 from hindsight_bus.app.watch import Now
 from hindsight_bus.domain.errors import Draining, InvalidField, NotFound
@@ -175,6 +176,14 @@ async def test_a_stopping_server_still_takes_acks(node: Node) -> None:
         await node.note("b")
         assert await member.settle(delivery) == [True]
         await member.end()
+
+
+async def test_an_idle_member_hears_that_nothing_came(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it looks for what is due more often than it is told so."""
+    monkeypatch.setattr("hindsight_bus.app.consume.Session", partial(Session, idle_seconds=0.2))
+    async with consuming(node, terms=replace(TERMS, lease_ms=50)) as member:
+        member.requests.send(Credit(10))
+        await member.next(Idle)
 
 
 async def test_poison_becomes_a_dead_letter(node: Node) -> None:
