@@ -36,6 +36,7 @@ from hindsight_bus.domain.records import (
     SubjectRecord,
     Usage,
 )
+from hindsight_bus.domain.reviews import ReviewItem
 from hindsight_bus.domain.skills import Skill, SkillVersion
 from hindsight_bus.domain.suspicion import Closeness
 from hindsight_bus.domain.tasks import Insights, Reflection, Task, TaskSteps
@@ -58,6 +59,7 @@ Record = (
     | Reflection
     | Skill
     | SkillVersion
+    | ReviewItem
 )
 R = TypeVar("R", bound=Record, covariant=True)
 
@@ -72,7 +74,7 @@ class Ref(Value):
     (namespace.id, key), Conflict (id), NamespaceRecord (namespace.id), Receipt (namespace.id, principal, request_id),
     Fingerprint (namespace.id, digest), Usage (memory_id,), PolicyRecord (tenant, pattern text),
     Task (id,), TaskSteps (task_id, number), Reflection (task_id,), Skill (id,),
-    SkillVersion (skill_id, number).
+    SkillVersion (skill_id, number), ReviewItem (id,).
     """
 
     kind: type[Record]
@@ -95,6 +97,7 @@ _KEYS: Mapping[type[Record], Callable[[Any], tuple[str | int, ...]]] = {
     Reflection: lambda reflection: (reflection.task_id,),
     Skill: lambda skill: (skill.id,),
     SkillVersion: lambda version: (version.skill_id, version.number),
+    ReviewItem: lambda item: (item.id,),
 }
 
 
@@ -125,8 +128,8 @@ class Put(Value):
     """Write a record. ``ttl_ms`` 0 = for ever.
 
     Side effects by class: a new Head enters its namespace's index (by creation revision); a new NamespaceRecord enters
-    the lists of its partition and its owner; a new Conflict or Task enters its namespace's index of those; a
-    PolicyRecord enters the list of policies.
+    the lists of its partition and its owner; a new Conflict, Task or ReviewItem enters its namespace's index of those;
+    a PolicyRecord enters the list of policies.
     """
 
     record: Record
@@ -319,6 +322,12 @@ class MemoryLog(Protocol):
         self, namespace: Namespace, before: int = 0, limit: int = 1000
     ) -> list[tuple[str, int]]:
         """Return (task id, creation revision), newest first, those with a revision below ``before`` (0 = all)."""
+        ...
+
+    async def review_ids(
+        self, namespace: Namespace, before: int = 0, limit: int = 1000
+    ) -> list[tuple[str, int]]:
+        """Return (review item id, creation revision), newest first, those below ``before`` (0 = all)."""
         ...
 
     async def namespaces(self, partition: int) -> list[str]:

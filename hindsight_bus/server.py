@@ -149,7 +149,14 @@ class Server:
             )
         if "reflection" in config.roles:
             servicers[_service(reflection_service_pb2)] = ReflectionServicer(
-                app.tasks, app.reflections, app.skills, app.skill_search, app.promoter, outcomes
+                app.tasks,
+                app.reflections,
+                app.skills,
+                app.skill_search,
+                app.promoter,
+                app.reviews,
+                app.models,
+                outcomes,
             )
         return servicers
 

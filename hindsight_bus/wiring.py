@@ -48,6 +48,7 @@ from hindsight_bus.app.read import Reader
 from hindsight_bus.app.records import RecordReader
 from hindsight_bus.app.reflections import Reflections
 from hindsight_bus.app.retention import Retention
+from hindsight_bus.app.reviews import Reviews
 from hindsight_bus.app.rule_reflector import RuleReflector
 from hindsight_bus.app.search import Searcher
 from hindsight_bus.app.served import ServedNotes
@@ -88,6 +89,7 @@ class App:
     namespaces: Namespaces
     tasks: Tasks
     reflections: Reflections
+    reviews: Reviews
     models: Gateway
     skills: Skills
     skill_search: SkillSearch
@@ -194,8 +196,9 @@ async def assemble(
     searcher = Searcher(reader, views, policies, embedder, served)
     skill_search = SkillSearch(reader, searcher)
     skills = Skills(reader, committer, writer, changer, skill_search)
+    reviews = Reviews(reader, committer, writer, changer)
     reflector = ModelReflector(models) if models.names else RuleReflector()
-    reflections = Reflections(reader, committer, Lessons(writer, views, embedder), reflector, skills)
+    reflections = Reflections(reader, committer, Lessons(writer, views, embedder), reflector, skills, reviews)
     handlers |= task_handlers(
         reflections, WorkingMemory(reader, changer), TaskRetention(reader, committer, policies)
     )
@@ -222,6 +225,7 @@ async def assemble(
         namespaces=Namespaces(reader, committer, policies, views, embedder.profile),
         tasks=Tasks(reader, committer, searcher, reflections, skill_search, policies, ids),
         reflections=reflections,
+        reviews=reviews,
         models=models,
         skills=skills,
         skill_search=skill_search,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Collection, Mapping
+from functools import partial
 
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.commit import Committer
@@ -37,7 +38,6 @@ from hindsight_bus.domain.values import Value, replace
 from hindsight_bus.ports import Ref, Stored
 
 _OPEN = frozenset({ConflictState.OPEN, ConflictState.SUSPECTED})
-_SCAN_PAGE = 500
 MAX_OPEN_SUSPICIONS = 16
 """Open suspicions of one memory at most."""
 
@@ -85,20 +85,14 @@ class Conflicts:
         Cost: O(conflicts looked at).
         """
         wanted = frozenset(states) or _OPEN
-        found: builtins.list[Stored[Conflict]] = []
-        partition = self._reader.partition(namespace)
-        while len(found) <= limit:
-            ids = await self._reader.store.conflict_ids(namespace, before, _SCAN_PAGE)
-            if not ids:
-                break
-            ids = _whole_revisions(ids, _SCAN_PAGE)
-            before = ids[-1][1]
-            stored = await self._reader.many(partition, Conflict, [(conflict_id,) for conflict_id, _ in ids])
-            found += [s for s in stored if s is not None and s.record.state in wanted]
-        if len(found) <= limit:
-            return found, 0
-        last = found[limit - 1].create_revision
-        return [s for s in found if s.create_revision >= last], last
+        return await self._reader.newest(
+            self._reader.partition(namespace),
+            Conflict,
+            partial(self._reader.store.conflict_ids, namespace),
+            lambda conflict: conflict.state in wanted,
+            before,
+            limit,
+        )
 
     async def get(self, caller: Caller, name: ResourceName) -> Stored[Conflict]:
         """Return one conflict."""
@@ -202,12 +196,6 @@ class Conflicts:
             unmarked = without_suspicion(memory.head.record, conflict_id)
             plan.change(memory, unmarked, EventKind.UPDATED, reason="the suspicion is moot")
         await self._committer.commit(plan)
-
-
-def _whole_revisions(ids: builtins.list[tuple[str, int]], limit: int) -> builtins.list[tuple[str, int]]:
-    """Return a scanned page without its last revision, where the limit may have cut that in two."""
-    whole = [pair for pair in ids if pair[1] > ids[-1][1]] if len(ids) == limit else ids
-    return whole or ids
 
 
 def without_suspicion(head: Head, conflict_id: str) -> Head:

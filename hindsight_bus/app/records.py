@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
 from hindsight_bus.domain.memory import Head, Memory, Vector, Version
@@ -13,6 +13,8 @@ from hindsight_bus.domain.values import Value
 from hindsight_bus.ports import MemoryLog, Record, Ref, Stored
 
 T = TypeVar("T", bound=Record)
+
+_SCAN_PAGE = 500
 
 
 class StoredMemory(Value):
@@ -58,6 +60,31 @@ class RecordReader:
     async def one(self, partition: int, kind: type[T], *key: str | int) -> Stored[T] | None:
         """Return one record."""
         return (await self.many(partition, kind, [key]))[0]
+
+    async def newest(
+        self,
+        partition: int,
+        kind: type[T],
+        listed: Callable[[int, int], Awaitable[Sequence[tuple[str, int]]]],
+        is_wanted: Callable[[T], bool],
+        before: int,
+        limit: int,
+    ) -> tuple[list[Stored[T]], int]:
+        """Return ``limit`` records, newest first, made before a revision (0 = all), and where to go on; 0 = no more.
+
+        ``listed`` returns ids with their revisions, given a revision and a number. More are returned where the last
+        one's commit has made others too. Cost: O(records looked at).
+        """
+        found: list[Stored[T]] = []
+        while ids := _whole_revisions(await listed(before, _SCAN_PAGE), _SCAN_PAGE):
+            before = ids[-1][1]
+            for stored in await self.many(partition, kind, [(each,) for each, _ in ids]):
+                if stored is None or not is_wanted(stored.record):
+                    continue
+                if len(found) >= limit and stored.create_revision < found[-1].create_revision:
+                    return found, found[-1].create_revision
+                found.append(stored)
+        return found, 0
 
     async def namespace(self, namespace: Namespace) -> Stored[NamespaceRecord] | None:
         """Return the record of a namespace."""
@@ -108,3 +135,9 @@ class RecordReader:
         """Return one memory, if it is there and of that namespace."""
         found = (await self.memories(self.partition(namespace), [memory_id], profile, version))[0]
         return found if found is not None and found.head.record.namespace == namespace else None
+
+
+def _whole_revisions(ids: Sequence[tuple[str, int]], limit: int) -> Sequence[tuple[str, int]]:
+    """Return a scanned page without its last revision, where the limit may have cut that in two."""
+    whole = [pair for pair in ids if pair[1] > ids[-1][1]] if len(ids) == limit else ids
+    return whole or ids

@@ -17,6 +17,7 @@ from hindsight_bus.app.contrasts import Contrasts
 from hindsight_bus.app.lessons import Lessons
 from hindsight_bus.app.plan import CommitPlan
 from hindsight_bus.app.records import RecordReader
+from hindsight_bus.app.reviews import Reviews
 from hindsight_bus.app.skills import Skills
 from hindsight_bus.app.task_records import TaskRecords
 from hindsight_bus.domain.errors import InvalidRequest, NotFound, Refused, WrongState
@@ -43,6 +44,7 @@ class Reflections:
         lessons: Lessons,
         reflector: Reflector,
         skills: Skills,
+        reviews: Reviews,
     ) -> None:
         self._reader = reader
         self._records = TaskRecords(reader)
@@ -50,6 +52,7 @@ class Reflections:
         self._lessons = lessons
         self._reflector = reflector
         self._skills = skills
+        self._reviews = reviews
         self._contrasts = Contrasts(reader)
 
     # -- asking
@@ -179,6 +182,8 @@ class Reflections:
         plan.expect(ref, before.revision)
         plan.put(ref, after)
         plan.tell_task(after.task_id, f"reflection {_stage(after)}")
+        if after.state is ReflectionState.SUCCEEDED:
+            await self._reviews.propose(plan, after)
         if item is not None:
             plan.finish(item)
         committed = await self._committer.commit(plan)

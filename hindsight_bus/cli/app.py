@@ -16,6 +16,7 @@ from hindsight_bus.cli import (
     health,
     mcp,
     memories,
+    reviews,
     serve,
     skills,
     tasks,
@@ -62,6 +63,8 @@ app.command()(why.why)
 app.command()(tasks.tasks)
 app.command()(tasks.reflection)
 app.command()(tasks.lessons)
+app.command()(reviews.reviews)
+app.command()(reviews.review)
 app.command()(skills.skills)
 app.command()(skills.skill)
 app.command()(skills.promote)

@@ -21,6 +21,7 @@ from hindsight_bus import __version__
 T = TypeVar("T")
 Verdict = Literal["ok", "warn", "fail"]
 TIMEOUT_S = 3.0
+MODEL_TIMEOUT_S = 30.0
 SERVICES = ("hbus.v1.BusService", "hbus.v1.MemoryService", "hbus.v1.NamespaceService")
 
 
@@ -63,6 +64,7 @@ def examine(bus: hbus.Client) -> Iterator[Check]:
         return
     yield _reflection(bus.endpoint)
     yield from _round_trip(bus)
+    yield from _models(bus)
 
 
 def _versions() -> Check:
@@ -110,6 +112,24 @@ def _round_trip(bus: hbus.Client) -> Iterator[Check]:
     forgotten, took = _timed(lambda: bus.forget(written.memory))
     state = hbus.label(hbus.MemoryState, forgotten.memory.state)
     yield Check("forget", "ok" if state == "forgotten" else "fail", f"{state} in {took}; left in {namespace}")
+
+
+def _models(bus: hbus.Client) -> Iterator[Check]:
+    """Have each language model answer something small."""
+    try:
+        models, took = _timed(lambda: bus.models(probe=True, timeout=MODEL_TIMEOUT_S))
+    except hbus.errors.HbusError as error:
+        yield Check("models", "warn", error.message, "does the server serve the role `reflection`?")
+        return
+    if not models:
+        yield Check("models", "ok", "none configured: rules reflect", "HBUS_MODELS sets models up")
+    for model in models:
+        detail = f"{model.name} at {model.base_url}, held to {model.mode}"
+        if model.problem:
+            advice = "rules stand in until it answers: see docs/how-to/models.md"
+            yield Check("model", "warn", f"{detail}: {model.problem}", advice)
+        else:
+            yield Check("model", "ok", f"{detail}: answered in at most {took}")
 
 
 def _timed(call: Callable[[], T]) -> tuple[T, str]:

@@ -190,6 +190,11 @@ def skill_name(namespace: Namespace | str, skill_id: str) -> str:
     return f"namespaces/{namespace}/skills/{skill_id}"
 
 
+def review_name(namespace: Namespace | str, item_id: str) -> str:
+    """Return the resource name of a review item."""
+    return f"namespaces/{namespace}/reviews/{item_id}"
+
+
 def id_for_request(namespace: Namespace, principal: str, request_id: str) -> str:
     """Return the memory id that a request_id stands for: the same request makes the same memory."""
     return digest("request", namespace.id, principal, request_id)

@@ -158,6 +158,11 @@ def procedures_of(tasks: Namespace) -> Namespace:
     return Namespace(tasks.tenant, tasks.scope, tasks.owner, "procedures")
 
 
+def tasks_beside(lessons: Namespace) -> Namespace:
+    """Return where the tasks lie whose lessons lie there."""
+    return Namespace(lessons.tenant, lessons.scope, lessons.owner, "tasks")
+
+
 def tasks_of(tenant: str, user: str, agent: str) -> Namespace:
     """Return where tasks done by an agent for a user (may be empty) lie."""
     return Namespace(tenant, "user", user, "tasks") if user else Namespace(tenant, "agent", agent, "tasks")

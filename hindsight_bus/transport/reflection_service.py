@@ -6,13 +6,16 @@ from hbus.v1 import reflection_service_pb2 as pb
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.promotion import Promoter
 from hindsight_bus.app.reflections import Reflections
+from hindsight_bus.app.reviews import Reviews
 from hindsight_bus.app.skill_search import SkillSearch
 from hindsight_bus.app.skills import Skills
 from hindsight_bus.app.tasks import Tasks
 from hindsight_bus.domain.names import ResourceName, check_part
+from hindsight_bus.domain.reviews import ReviewState
 from hindsight_bus.domain.sequences import gaps
+from hindsight_bus.ports import LanguageModel
 from hindsight_bus.transport import paging
-from hindsight_bus.transport.codec import fields, memories, queries, skills, tasks
+from hindsight_bus.transport.codec import fields, memories, queries, reviews, skills, tasks
 from hindsight_bus.transport.codec.outcomes import Outcomes
 
 
@@ -26,6 +29,8 @@ class ReflectionServicer:
         skills: Skills,
         skill_search: SkillSearch,
         promoter: Promoter,
+        reviews: Reviews,
+        models: LanguageModel,
         outcomes: Outcomes,
     ) -> None:
         self._tasks = tasks
@@ -33,6 +38,8 @@ class ReflectionServicer:
         self._skills = skills
         self._skill_search = skill_search
         self._promoter = promoter
+        self._reviews = reviews
+        self._models = models
         self._outcomes = outcomes
 
     async def StartTask(self, caller: Caller, request: pb.StartTaskRequest) -> pb.StartTaskResponse:
@@ -110,6 +117,38 @@ class ReflectionServicer:
             reflection=tasks.encode_reflection(reflection),
             token=queries.encode_token(positions, caller.tenant),
         )
+
+    async def ListReviewItems(
+        self, caller: Caller, request: pb.ListReviewItemsRequest
+    ) -> pb.ListReviewItemsResponse:
+        """List what somebody should look at, newest first."""
+        found, next_before = await self._reviews.list(
+            caller,
+            reviews.decode_place(request, caller.tenant),
+            fields.members(request.states, ReviewState, "states"),
+            paging.decode_number(caller, request),
+            fields.page_size(request.page_size),
+            reviews.decode_lease_ms(request),
+        )
+        rows, left_off = paging.cut(((each, each.create_revision) for each in found), reviews.encode_item)
+        return pb.ListReviewItemsResponse(
+            items=rows, next_page_token=paging.encode_number(caller, request, left_off or next_before)
+        )
+
+    async def DecideReviewItem(
+        self, caller: Caller, request: pb.DecideReviewItemRequest
+    ) -> pb.DecideReviewItemResponse:
+        """Decide one review item."""
+        name = reviews.name_of(request.name, caller.tenant)
+        decided = await self._reviews.decide(caller, name, reviews.decode_verdict(request))
+        return pb.DecideReviewItemResponse(
+            item=reviews.encode_item(decided), durability=self._outcomes.durability
+        )
+
+    async def ListModels(self, caller: Caller, request: pb.ListModelsRequest) -> pb.ListModelsResponse:
+        """Tell which language models may be asked."""
+        statuses = await self._models.statuses(probe=request.probe)
+        return pb.ListModelsResponse(models=map(reviews.encode_model, statuses))
 
     async def SearchSkills(self, caller: Caller, request: pb.SearchSkillsRequest) -> pb.SearchSkillsResponse:
         """Find skills."""

@@ -13,6 +13,7 @@ from hindsight_bus.domain.memory import Channel, MemoryState, MemoryType
 from hindsight_bus.domain.names import Namespace
 from hindsight_bus.domain.position import Position
 from hindsight_bus.domain.records import Conflict, ConflictState, NamespaceRecord
+from hindsight_bus.domain.reviews import ReviewDecision, ReviewItem, ReviewState
 from hindsight_bus.domain.tasks import (
     Item,
     ItemKind,
@@ -260,6 +261,22 @@ async def test_tasks_are_listed_newest_first(rig: Rig) -> None:
     assert await rig.log.task_ids(NS) == [(memory_id("b"), 2), (memory_id("a"), 1)]
     assert await rig.log.task_ids(NS, before=2, limit=1) == [(memory_id("a"), 1)]
     assert await rig.log.conflict_ids(NS) == []
+
+
+async def test_review_items_are_listed_newest_first_and_read_back(rig: Rig) -> None:
+    """Apart from everything else."""
+    items = [ReviewItem(NS, memory_id(name), memory_id("t"), "it failed", (1, 2)) for name in "ab"]
+    for item in items:
+        await rig.commit(item)
+    decided = replace(
+        items[0], state=ReviewState.AMENDED, memory_id="m", decision=ReviewDecision("ann", "because", 5)
+    )
+    await rig.commit(decided)
+    assert await rig.log.review_ids(NS) == [(memory_id("b"), 2), (memory_id("a"), 1)]
+    assert await rig.log.review_ids(NS, before=2, limit=1) == [(memory_id("a"), 1)]
+    assert await rig.log.task_ids(NS) == []
+    [stored] = await rig.read(Ref(ReviewItem, (memory_id("a"),)))
+    assert stored.record == decided
 
 
 async def test_a_task_reads_back_whole(rig: Rig) -> None:

@@ -92,6 +92,11 @@ async def test_good_answers_count_and_bad_ones_are_marked(server: ServerProcess,
     logged = server.log.read_text()
     assert SECRET not in logged
     assert "expired token" not in logged
+    seen = await asyncio.to_thread(_run, server, "doctor")
+    assert "fake/m at http://127.0.0.1:" in seen
+    assert "held to json_schema: refused the key (HTTP 401)" in seen
+    models.script = [says({"ok": True})]
+    assert "answered in" in await asyncio.to_thread(_run, server, "doctor")
     shown = await asyncio.to_thread(_run, server, "reflection", good.task)
     assert "succeeded by fake/m/1" in shown
     assert "1 model calls, 100 + 10 tokens" in shown

@@ -180,6 +180,31 @@ async def test_what_does_not_fit_is_refused(connect: Connect, user: str) -> None
             await bus.finish_task(task, hbus.TaskOutcome.TASK_OUTCOME_UNSPECIFIED)
 
 
+async def test_a_reviewer_decides_what_was_ineffective(connect: Connect, user: str) -> None:
+    """Leased to one, refused to the other, rejected with a reason: the lesson is gone from what agents are told."""
+    async with connect("ann") as ann, connect("bob") as bob:
+        task = (await ann.start_task("Refund order 9", kind="refund", user=user)).task
+        await ann.record_steps(task, [steps.tool_call(1, "get_order", error="503 the service is down")])
+        await ann.finish_task(task, "failure")
+        learnt = await ann.reflection(task, wait=20.0)
+        [item] = [each async for each in ann.review_items(user=user, lease=60.0)]
+        assert (item.task, item.steps, item.memory) == (task.name, [1], learnt.reflection.lessons[0].memory)
+        assert [each async for each in bob.review_items(user=user, lease=60.0)] == []
+        with pytest.raises(errors.HbusError, match="ann is looking at it"):
+            await bob.decide_review_item(item, "approved")
+        for wrong in (
+            {"decision": "pending"},
+            {"decision": "approved", "text": "x"},
+            {"decision": "amended"},
+        ):
+            with pytest.raises(errors.HbusError, match=r"decision|text"):
+                await ann.decide_review_item(item, **wrong)
+        decided = await ann.decide_review_item(item, "rejected", rationale="the service was down")
+        assert (decided.decided_by, decided.rationale) == ("ann", "the service was down")
+        assert [each async for each in ann.list(f"user:{user}:lessons", fully_consistent=True)] == []
+        assert [each async for each in bob.review_items(user=user)] == []
+
+
 async def test_the_command_line_shows_what_was_learnt(server: ServerProcess) -> None:
     """Tasks, the reflection on one, and the lessons of a user."""
     async with hbus.aio.connect(server.target, agent="support") as bus:
@@ -192,6 +217,12 @@ async def test_the_command_line_shows_what_was_learnt(server: ServerProcess) -> 
     assert task.name in listed
     shown = await asyncio.to_thread(_run, server, "reflection", task.name)
     assert "refund failed (permission, 1x): 403 forbidden  (#1)" in shown
+    waiting = await asyncio.to_thread(_run, server, "reviews", "--user", "lisi", "--lease", "60")
+    assert "refund failed (permission, 1x)" in waiting
+    name = next(line.strip() for line in waiting.splitlines() if "/reviews/" in line)
+    decided = await asyncio.to_thread(_run, server, "review", name, "--approve", "--because", "so it was")
+    assert "by cli" in decided
+    assert "so it was" in decided
     [lesson] = (await asyncio.to_thread(_run, server, "lessons", "--user", "lisi", "--json")).splitlines()
     assert json.loads(lesson)["type"] == "MEMORY_TYPE_LESSON"
 

@@ -8,6 +8,7 @@ from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.lessons import Lessons
 from hindsight_bus.app.promotion import Promoter
 from hindsight_bus.app.reflections import Reflections
+from hindsight_bus.app.reviews import Reviews
 from hindsight_bus.app.rule_reflector import RuleReflector
 from hindsight_bus.app.skill_search import SkillSearch
 from hindsight_bus.app.skills import Skills
@@ -33,8 +34,9 @@ class TaskNode(Node):
         self.skill_search = SkillSearch(self.records, self.searcher)
         self.skills = Skills(self.records, self.committer, self.writer, self.changer, self.skill_search)
         lessons = Lessons(self.writer, self.views, self.embedder)
+        self.reviews = Reviews(self.records, self.committer, self.writer, self.changer)
         self.reflections = Reflections(
-            self.records, self.committer, lessons, reflector or RuleReflector(), self.skills
+            self.records, self.committer, lessons, reflector or RuleReflector(), self.skills, self.reviews
         )
         self.tasks = Tasks(
             self.records,

@@ -60,6 +60,7 @@ class Running:
             "skill_search",
             "promoter",
             "models",
+            "reviews",
         )
         app = SimpleNamespace(
             **dict.fromkeys(names, self.use_cases), node=self.node, log=SimpleNamespace(is_fsynced=True)

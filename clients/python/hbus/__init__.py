@@ -32,6 +32,7 @@ from hbus.v1.memory_service_pb2 import (
     WriteMemoryResponse,
 )
 from hbus.v1.namespace_pb2 import ConflictPolicy, RankingWeights
+from hbus.v1.review_pb2 import ReviewItem, ReviewState
 from hbus.v1.skill_pb2 import ParameterOrigin, Skill, SkillState
 from hbus.v1.task_pb2 import InsightKind, ModelUsage, Reflection, ReflectionState, Step, Task, TaskOutcome
 from hbus.values import label
@@ -68,6 +69,8 @@ __all__ = [
     "ReflectionState",
     "RejectEvent",
     "ResolutionAction",
+    "ReviewItem",
+    "ReviewState",
     "SearchHit",
     "Skill",
     "SkillState",

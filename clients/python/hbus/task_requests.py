@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
 from itertools import islice
 
 from hbus import requests
 from hbus.fields import ReadFields
 from hbus.v1.reflection_service_pb2 import (
+    DecideReviewItemRequest,
     FinishTaskRequest,
     GetReflectionResponse,
+    ListReviewItemsRequest,
     ListTasksRequest,
     PromoteLessonRequest,
     RecordSkillOutcomeRequest,
@@ -17,9 +20,21 @@ from hbus.v1.reflection_service_pb2 import (
     SearchSkillsRequest,
     StartTaskRequest,
 )
+from hbus.v1.review_pb2 import ReviewState
 from hbus.v1.skill_pb2 import Skill
 from hbus.v1.task_pb2 import ReflectionState, Step, TaskOutcome
-from hbus.values import MemoryRef, OutcomeName, SkillRef, TaskRef, name_of, number
+from hbus.values import (
+    DecisionName,
+    MemoryRef,
+    OutcomeName,
+    ReviewRef,
+    ReviewStateName,
+    SkillRef,
+    TaskRef,
+    name_of,
+    number,
+    numbers,
+)
 
 MAX_STEPS = 500
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
@@ -116,6 +131,27 @@ def promote_lesson(memory: MemoryRef | Skill, user: str) -> PromoteLessonRequest
     """Build a promotion; a skill stands for the memory that tells of it."""
     return PromoteLessonRequest(
         memory=memory.memory if isinstance(memory, Skill) else name_of(memory), user=user
+    )
+
+
+def list_review_items(
+    user: str, agent: str, states: Iterable[ReviewStateName | ReviewState], lease: float, page_size: int
+) -> ListReviewItemsRequest:
+    """Build the first page of review items; ``lease`` in seconds, 0 = none."""
+    request = ListReviewItemsRequest(
+        user=user, agent=agent, states=numbers(ReviewState, states, "states"), page_size=page_size
+    )
+    if lease:
+        request.lease.FromTimedelta(timedelta(seconds=lease))
+    return request
+
+
+def decide_review_item(
+    item: ReviewRef, decision: DecisionName | ReviewState, text: str, rationale: str
+) -> DecideReviewItemRequest:
+    """Build the decision of a review item."""
+    return DecideReviewItemRequest(
+        name=name_of(item), decision=number(ReviewState, decision, "decision"), text=text, rationale=rationale
     )
 
 

@@ -11,6 +11,7 @@ from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 from hbus.v1.common_pb2 import ConsistencyToken
 from hbus.v1.conflict_pb2 import Conflict
 from hbus.v1.memory_pb2 import Memory
+from hbus.v1.review_pb2 import ReviewItem
 from hbus.v1.skill_pb2 import Skill
 from hbus.v1.task_pb2 import Task
 
@@ -22,6 +23,8 @@ CardinalityName: TypeAlias = Literal["one", "many"]
 ChannelName: TypeAlias = Literal["user", "agent", "tool", "ingest", "reflection"]
 ConflictStateName: TypeAlias = Literal["open", "suspected", "resolved", "moot", "settled"]
 ActionName: TypeAlias = Literal["choose", "merge", "keep_all"]
+ReviewStateName: TypeAlias = Literal["pending", "approved", "amended", "rejected"]
+DecisionName: TypeAlias = Literal["approved", "amended", "rejected"]
 OutcomeName: TypeAlias = Literal["success", "failure", "abandoned", "unknown"]
 TurnRoleName: TypeAlias = Literal["user", "assistant", "tool"]
 RatingName: TypeAlias = Literal["good", "bad"]
@@ -64,6 +67,10 @@ SkillRef: TypeAlias = Skill | str
 """A skill, or its resource name."""
 
 
+ReviewRef: TypeAlias = ReviewItem | str
+"""A review item, or its resource name."""
+
+
 def label(enum: EnumTypeWrapper, number: int) -> str:
     """Return an enum value's short name: ``label(MemoryState, memory.state) == "active"``.
 
@@ -103,8 +110,8 @@ def tokens(given: Token | Iterable[Token]) -> list[ConsistencyToken]:
     return [token for token in made if token.token]
 
 
-def name_of(resource: Memory | Conflict | Task | Skill | str) -> str:
-    """Return the resource name of a memory, conflict, task or skill."""
+def name_of(resource: Memory | Conflict | Task | Skill | ReviewItem | str) -> str:
+    """Return the resource name of a memory, conflict, task, skill or review item."""
     return resource if isinstance(resource, str) else resource.name
 
 

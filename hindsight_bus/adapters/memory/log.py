@@ -14,6 +14,7 @@ from hindsight_bus.domain.names import Namespace, partition_of
 from hindsight_bus.domain.policy import PolicyRecord
 from hindsight_bus.domain.position import Position
 from hindsight_bus.domain.records import Conflict, NamespaceRecord
+from hindsight_bus.domain.reviews import ReviewItem
 from hindsight_bus.domain.tasks import Task
 from hindsight_bus.ports import (
     ClockSkewed,
@@ -208,6 +209,12 @@ class FakeLog:
         """Return task ids, newest first."""
         return self._newest_first(Task, namespace, before)[:limit]
 
+    async def review_ids(
+        self, namespace: Namespace, before: int = 0, limit: int = 1000
+    ) -> list[tuple[str, int]]:
+        """Return ids of review items, newest first."""
+        return self._newest_first(ReviewItem, namespace, before)[:limit]
+
     def _newest_first(self, kind: type, namespace: Namespace, before: int) -> list[tuple[str, int]]:
         ranked = reversed(self._ranked(kind, namespace))
         return [pair for pair in ranked if not before or pair[1] < before]
@@ -305,14 +312,14 @@ def _enter_place(partition: _Partition, record: Record, revision: int) -> None:
     match record:
         case Head():
             partition.ranked[Head, record.namespace.id].setdefault(record.memory_id, revision)
-        case Conflict() | Task():
+        case Conflict() | Task() | ReviewItem():
             partition.ranked[type(record), record.namespace.id].setdefault(record.id, revision)
         case NamespaceRecord():
             partition.namespaces[record.namespace.id] = record.namespace.owner_id
 
 
 def _forget_place(partition: _Partition, ref: Ref, namespace: Namespace) -> None:
-    if ref.kind in (Head, Conflict, Task):
+    if ref.kind in (Head, Conflict, Task, ReviewItem):
         partition.ranked[ref.kind, namespace.id].pop(str(ref.key[0]), None)
     elif ref.kind is NamespaceRecord:
         partition.namespaces.pop(namespace.id, None)

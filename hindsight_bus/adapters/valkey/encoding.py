@@ -12,6 +12,7 @@ from hindsight_bus.domain.memory import Head
 from hindsight_bus.domain.names import Namespace
 from hindsight_bus.domain.policy import PolicyRecord
 from hindsight_bus.domain.records import Conflict, NamespaceRecord
+from hindsight_bus.domain.reviews import ReviewItem
 from hindsight_bus.domain.tasks import Task
 from hindsight_bus.ports import Commit, Delete, DueItem, Put, Ref, TakenItem, ref_of
 
@@ -99,6 +100,8 @@ def _places(table: _KeyTable, ref: Ref, namespace: Namespace | None) -> tuple[st
             return str(ref.key[0]), table.number(keys.conflicts(namespace)), []
         if ref.kind is Task:
             return str(ref.key[0]), table.number(keys.tasks(namespace)), []
+        if ref.kind is ReviewItem:
+            return str(ref.key[0]), table.number(keys.reviews(namespace)), []
         if ref.kind is NamespaceRecord:
             sets = [table.number(keys.namespaces), table.number(keys.owner(namespace.owner_id))]
             return namespace.id, 0, sets

@@ -16,6 +16,7 @@ from hindsight_bus.domain.records import (
     SubjectRecord,
     Usage,
 )
+from hindsight_bus.domain.reviews import ReviewItem
 from hindsight_bus.domain.skills import Skill, SkillVersion
 from hindsight_bus.domain.tasks import Reflection, Task, TaskSteps
 from hindsight_bus.ports import Lane, Record, Ref
@@ -39,6 +40,7 @@ _LETTERS: dict[type[Record], str] = {
     Reflection: "l",
     Skill: "k",
     SkillVersion: "w",
+    ReviewItem: "i",
 }
 
 
@@ -74,6 +76,10 @@ class PartitionKeys:
     def conflicts(self, namespace: Namespace) -> bytes:
         """Return the key of a namespace's conflicts by creation revision."""
         return f"{self._prefix}conflicts:{namespace.id}".encode()
+
+    def reviews(self, namespace: Namespace) -> bytes:
+        """Return the key of a namespace's review items by creation revision."""
+        return f"{self._prefix}reviews:{namespace.id}".encode()
 
     def tasks(self, namespace: Namespace) -> bytes:
         """Return the key of a namespace's tasks by creation revision."""

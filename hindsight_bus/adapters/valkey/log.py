@@ -188,6 +188,12 @@ class ValkeyLog:
         """Return task ids, newest first; O(log n + limit)."""
         return await self._newest_first(self._of(namespace).tasks(namespace), before, limit)
 
+    async def review_ids(
+        self, namespace: Namespace, before: int = 0, limit: int = 1000
+    ) -> list[tuple[str, int]]:
+        """Return ids of review items, newest first; O(log n + limit)."""
+        return await self._newest_first(self._of(namespace).reviews(namespace), before, limit)
+
     async def _newest_first(self, key: bytes, before: int, limit: int) -> list[tuple[str, int]]:
         newest = f"({before}" if before else "+inf"
         return await self._ranked(b"ZREVRANGEBYSCORE", key, newest, b"-inf", limit)

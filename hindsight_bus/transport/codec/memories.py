@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.struct_pb2 import Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -231,6 +232,12 @@ def decode_changes(request: service_pb.UpdateMemoryRequest) -> dict[str, object]
 
 
 # --- out -----------------------------------------------------------------------------------------------------------
+
+
+def duration(span_ms: int) -> Duration | None:
+    """Return a span in milliseconds for the wire; None for 0."""
+    seconds, rest_ms = divmod(span_ms, 1000)
+    return Duration(seconds=seconds, nanos=rest_ms * 1_000_000) if span_ms else None
 
 
 def timestamp(ms: int) -> Timestamp | None:

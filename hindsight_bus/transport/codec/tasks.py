@@ -29,7 +29,7 @@ from hindsight_bus.domain.tasks import (
 )
 from hindsight_bus.ports import Stored
 from hindsight_bus.transport.codec import fields
-from hindsight_bus.transport.codec.memories import channel_of, timestamp
+from hindsight_bus.transport.codec.memories import channel_of, duration, timestamp
 from hindsight_bus.transport.codec.queries import decode_freshness
 
 MAX_STEPS = 500
@@ -123,7 +123,9 @@ def decode_ending(request: service_pb.FinishTaskRequest) -> Ending:
     )
 
 
-def decode_owner(request: service_pb.ListTasksRequest, tenant: str) -> Namespace:
+def decode_owner(
+    request: service_pb.ListTasksRequest | service_pb.ListReviewItemsRequest, tenant: str
+) -> Namespace:
     """Return whose tasks are asked for."""
     if bool(request.user) == bool(request.agent):
         raise InvalidField("user", "either user or agent is required")
@@ -175,13 +177,12 @@ def encode_step(step: Step) -> pb.Step:
 
 
 def _encode_call(step: Step) -> pb.ToolCall:
-    seconds, rest_ms = divmod(step.duration_ms, 1000)
     return pb.ToolCall(
         tool=step.tool,
         arguments=step.arguments,
         result=step.result,
         error=step.error,
-        duration=Duration(seconds=seconds, nanos=rest_ms * 1_000_000) if step.duration_ms else None,
+        duration=duration(step.duration_ms),
     )
 
 

@@ -15,6 +15,8 @@ from hbus.v1.reflection_service_pb2 import (
     GetReflectionResponse,
     GetSkillRequest,
     GetTaskRequest,
+    LanguageModel,
+    ListModelsRequest,
     PromoteLessonResponse,
     RecordSkillOutcomeResponse,
     RecordStepsResponse,
@@ -24,9 +26,19 @@ from hbus.v1.reflection_service_pb2 import (
     StartTaskResponse,
 )
 from hbus.v1.reflection_service_pb2_grpc import ReflectionServiceStub
+from hbus.v1.review_pb2 import ReviewItem, ReviewState
 from hbus.v1.skill_pb2 import Skill
 from hbus.v1.task_pb2 import Step, Task, TaskOutcome
-from hbus.values import MemoryRef, OutcomeName, SkillRef, TaskRef, name_of
+from hbus.values import (
+    DecisionName,
+    MemoryRef,
+    OutcomeName,
+    ReviewRef,
+    ReviewStateName,
+    SkillRef,
+    TaskRef,
+    name_of,
+)
 
 
 class TaskCalls(ABC):
@@ -114,6 +126,43 @@ class TaskCalls(ABC):
             await asyncio.sleep(pause)
             answer = await self._call(self._reflections.GetReflection, request, timeout)
         return answer
+
+    async def review_items(
+        self,
+        *,
+        user: str = "",
+        agent: str = "",
+        states: Iterable[ReviewStateName | ReviewState] = (),
+        lease: float = 0.0,
+        page_size: int = 0,
+        timeout: float | None = None,
+    ) -> AsyncIterator[ReviewItem]:
+        """Yield what reflections found ineffective, newest first: what waits, unless other states are asked for.
+
+        ``lease`` seconds keep other reviewers away from what is yielded; fetched page by page.
+        """
+        request = task_requests.list_review_items(user, agent, states, lease, page_size)
+        async for page in self._pages(self._reflections.ListReviewItems, request, timeout):
+            for item in page.items:
+                yield item
+
+    async def decide_review_item(
+        self,
+        item: ReviewRef,
+        decision: DecisionName | ReviewState,
+        *,
+        text: str = "",
+        rationale: str = "",
+        timeout: float | None = None,
+    ) -> ReviewItem:
+        """Decide a review item: its lesson stays, says ``text`` instead, or is forgotten."""
+        request = task_requests.decide_review_item(item, decision, text, rationale)
+        return (await self._call(self._reflections.DecideReviewItem, request, timeout)).item  # type: ignore[no-any-return]
+
+    async def models(self, *, probe: bool = False, timeout: float | None = None) -> list[LanguageModel]:
+        """Return the language models that the server may ask, and how they are; ``probe`` asks each one before."""
+        answer = await self._call(self._reflections.ListModels, ListModelsRequest(probe=probe), timeout)
+        return list(answer.models)
 
     async def search_skills(
         self,

@@ -22,66 +22,82 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from hbus.v1 import common_pb2 as hbus_dot_v1_dot_common__pb2
 from hbus.v1 import memory_pb2 as hbus_dot_v1_dot_memory__pb2
 from hbus.v1 import memory_service_pb2 as hbus_dot_v1_dot_memory__service__pb2
+from hbus.v1 import review_pb2 as hbus_dot_v1_dot_review__pb2
 from hbus.v1 import skill_pb2 as hbus_dot_v1_dot_skill__pb2
 from hbus.v1 import task_pb2 as hbus_dot_v1_dot_task__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n hbus/v1/reflection_service.proto\x12\x07hbus.v1\x1a\x14hbus/v1/common.proto\x1a\x14hbus/v1/memory.proto\x1a\x1chbus/v1/memory_service.proto\x1a\x13hbus/v1/skill.proto\x1a\x12hbus/v1/task.proto\"\xa5\x01\n\x10StartTaskRequest\x12\x12\n\x04goal\x18\x01 \x01(\tR\x04goal\x12\x12\n\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n\x04user\x18\x03 \x01(\tR\x04user\x12\x1d\n\nrequest_id\x18\x04 \x01(\tR\trequestId\x12\x36\n\x0b\x63onsistency\x18\x05 \x01(\x0b\x32\x14.hbus.v1.ConsistencyR\x0b\x63onsistency\"\xf2\x01\n\x11StartTaskResponse\x12!\n\x04task\x18\x01 \x01(\x0b\x32\r.hbus.v1.TaskR\x04task\x12,\n\x07lessons\x18\x02 \x03(\x0b\x32\x12.hbus.v1.SearchHitR\x07lessons\x12/\n\x05token\x18\x03 \x01(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x05token\x12\x33\n\ndurability\x18\x04 \x01(\x0e\x32\x13.hbus.v1.DurabilityR\ndurability\x12&\n\x06skills\x18\x05 \x03(\x0b\x32\x0e.hbus.v1.SkillR\x06skills\"M\n\x12RecordStepsRequest\x12\x12\n\x04task\x18\x01 \x01(\tR\x04task\x12#\n\x05steps\x18\x02 \x03(\x0b\x32\r.hbus.v1.StepR\x05steps\"\xe9\x01\n\x13RecordStepsResponse\x12\x1a\n\x08recorded\x18\x01 \x01(\x05R\x08recorded\x12\x1e\n\nduplicates\x18\x02 \x01(\x05R\nduplicates\x12\x30\n\x07missing\x18\x03 \x03(\x0b\x32\x16.hbus.v1.SequenceRangeR\x07missing\x12/\n\x05token\x18\x04 \x01(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x05token\x12\x33\n\ndurability\x18\x05 \x01(\x0e\x32\x13.hbus.v1.DurabilityR\ndurability\"\xbb\x01\n\x11\x46inishTaskRequest\x12\x12\n\x04task\x18\x01 \x01(\tR\x04task\x12.\n\x07outcome\x18\x02 \x01(\x0e\x32\x14.hbus.v1.TaskOutcomeR\x07outcome\x12\x19\n\x05score\x18\x03 \x01(\x01H\x00R\x05score\x88\x01\x01\x12\x14\n\x05judge\x18\x04 \x01(\tR\x05judge\x12\'\n\x0fskip_reflection\x18\x05 \x01(\x08R\x0eskipReflectionB\x08\n\x06_score\"\x9d\x01\n\x12\x46inishTaskResponse\x12!\n\x04task\x18\x01 \x01(\x0b\x32\r.hbus.v1.TaskR\x04task\x12/\n\x05token\x18\x02 \x01(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x05token\x12\x33\n\ndurability\x18\x03 \x01(\x0e\x32\x13.hbus.v1.DurabilityR\ndurability\"j\n\x0eGetTaskRequest\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n\nwith_steps\x18\x02 \x01(\x08R\twithSteps\x12%\n\x0e\x61\x66ter_sequence\x18\x03 \x01(\x03R\rafterSequence\"\x89\x01\n\x0fGetTaskResponse\x12!\n\x04task\x18\x01 \x01(\x0b\x32\r.hbus.v1.TaskR\x04task\x12#\n\x05steps\x18\x02 \x03(\x0b\x32\r.hbus.v1.StepR\x05steps\x12.\n\x13next_after_sequence\x18\x03 \x01(\x03R\x11nextAfterSequence\"x\n\x10ListTasksRequest\x12\x12\n\x04user\x18\x01 \x01(\tR\x04user\x12\x14\n\x05\x61gent\x18\x02 \x01(\tR\x05\x61gent\x12\x1b\n\tpage_size\x18\x03 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x04 \x01(\tR\tpageToken\"`\n\x11ListTasksResponse\x12#\n\x05tasks\x18\x01 \x03(\x0b\x32\r.hbus.v1.TaskR\x05tasks\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"*\n\x14ReflectOnTaskRequest\x12\x12\n\x04task\x18\x01 \x01(\tR\x04task\"}\n\x15ReflectOnTaskResponse\x12\x33\n\nreflection\x18\x01 \x01(\x0b\x32\x13.hbus.v1.ReflectionR\nreflection\x12/\n\x05token\x18\x02 \x01(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x05token\"*\n\x14GetReflectionRequest\x12\x12\n\x04task\x18\x01 \x01(\tR\x04task\"}\n\x15GetReflectionResponse\x12\x33\n\nreflection\x18\x01 \x01(\x0b\x32\x13.hbus.v1.ReflectionR\nreflection\x12/\n\x05token\x18\x02 \x01(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x05token\"\x89\x02\n\x13SearchSkillsRequest\x12\x14\n\x05query\x18\x01 \x01(\tR\x05query\x12\x12\n\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n\x04user\x18\x03 \x01(\tR\x04user\x12\x14\n\x05\x61gent\x18\x04 \x01(\tR\x05\x61gent\x12\x13\n\x05top_k\x18\x05 \x01(\x05R\x04topK\x12%\n\x0emin_confidence\x18\x06 \x01(\x01R\rminConfidence\x12*\n\x11include_in_review\x18\x07 \x01(\x08R\x0fincludeInReview\x12\x36\n\x0b\x63onsistency\x18\x08 \x01(\x0b\x32\x14.hbus.v1.ConsistencyR\x0b\x63onsistency\"F\n\x08SkillHit\x12$\n\x05skill\x18\x01 \x01(\x0b\x32\x0e.hbus.v1.SkillR\x05skill\x12\x14\n\x05score\x18\x02 \x01(\x01R\x05score\"n\n\x14SearchSkillsResponse\x12%\n\x04hits\x18\x01 \x03(\x0b\x32\x11.hbus.v1.SkillHitR\x04hits\x12/\n\x05token\x18\x02 \x01(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x05token\"?\n\x0fGetSkillRequest\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n\x07version\x18\x02 \x01(\x05R\x07version\"8\n\x10GetSkillResponse\x12$\n\x05skill\x18\x01 \x01(\x0b\x32\x0e.hbus.v1.SkillR\x05skill\"\xbe\x01\n\x19RecordSkillOutcomeRequest\x12\x14\n\x05skill\x18\x01 \x01(\tR\x05skill\x12.\n\x07outcome\x18\x02 \x01(\x0e\x32\x14.hbus.v1.TaskOutcomeR\x07outcome\x12\x12\n\x04task\x18\x03 \x01(\tR\x04task\x12\x12\n\x04tool\x18\x04 \x01(\tR\x04tool\x12\x14\n\x05\x65rror\x18\x05 \x01(\tR\x05\x65rror\x12\x1d\n\nrequest_id\x18\x06 \x01(\tR\trequestId\"\xa8\x01\n\x1aRecordSkillOutcomeResponse\x12$\n\x05skill\x18\x01 \x01(\x0b\x32\x0e.hbus.v1.SkillR\x05skill\x12/\n\x05token\x18\x02 \x01(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x05token\x12\x33\n\ndurability\x18\x03 \x01(\x0e\x32\x13.hbus.v1.DurabilityR\ndurability\"B\n\x14PromoteLessonRequest\x12\x16\n\x06memory\x18\x01 \x01(\tR\x06memory\x12\x12\n\x04user\x18\x02 \x01(\tR\x04user\"\xcc\x01\n\x15PromoteLessonResponse\x12\'\n\x06memory\x18\x01 \x01(\x0b\x32\x0f.hbus.v1.MemoryR\x06memory\x12$\n\x05skill\x18\x02 \x01(\x0b\x32\x0e.hbus.v1.SkillR\x05skill\x12/\n\x05token\x18\x03 \x01(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x05token\x12\x33\n\ndurability\x18\x04 \x01(\x0e\x32\x13.hbus.v1.DurabilityR\ndurability2\xc7\x06\n\x11ReflectionService\x12\x42\n\tStartTask\x12\x19.hbus.v1.StartTaskRequest\x1a\x1a.hbus.v1.StartTaskResponse\x12H\n\x0bRecordSteps\x12\x1b.hbus.v1.RecordStepsRequest\x1a\x1c.hbus.v1.RecordStepsResponse\x12\x45\n\nFinishTask\x12\x1a.hbus.v1.FinishTaskRequest\x1a\x1b.hbus.v1.FinishTaskResponse\x12<\n\x07GetTask\x12\x17.hbus.v1.GetTaskRequest\x1a\x18.hbus.v1.GetTaskResponse\x12\x42\n\tListTasks\x12\x19.hbus.v1.ListTasksRequest\x1a\x1a.hbus.v1.ListTasksResponse\x12N\n\rReflectOnTask\x12\x1d.hbus.v1.ReflectOnTaskRequest\x1a\x1e.hbus.v1.ReflectOnTaskResponse\x12N\n\rGetReflection\x12\x1d.hbus.v1.GetReflectionRequest\x1a\x1e.hbus.v1.GetReflectionResponse\x12K\n\x0cSearchSkills\x12\x1c.hbus.v1.SearchSkillsRequest\x1a\x1d.hbus.v1.SearchSkillsResponse\x12?\n\x08GetSkill\x12\x18.hbus.v1.GetSkillRequest\x1a\x19.hbus.v1.GetSkillResponse\x12]\n\x12RecordSkillOutcome\x12\".hbus.v1.RecordSkillOutcomeRequest\x1a#.hbus.v1.RecordSkillOutcomeResponse\x12N\n\rPromoteLesson\x12\x1d.hbus.v1.PromoteLessonRequest\x1a\x1e.hbus.v1.PromoteLessonResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n hbus/v1/reflection_service.proto\x12\x07hbus.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x14hbus/v1/common.proto\x1a\x14hbus/v1/memory.proto\x1a\x1chbus/v1/memory_service.proto\x1a\x14hbus/v1/review.proto\x1a\x13hbus/v1/skill.proto\x1a\x12hbus/v1/task.proto\"\xa5\x01\n\x10StartTaskRequest\x12\x12\n\x04goal\x18\x01 \x01(\tR\x04goal\x12\x12\n\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n\x04user\x18\x03 \x01(\tR\x04user\x12\x1d\n\nrequest_id\x18\x04 \x01(\tR\trequestId\x12\x36\n\x0b\x63onsistency\x18\x05 \x01(\x0b\x32\x14.hbus.v1.ConsistencyR\x0b\x63onsistency\"\xf2\x01\n\x11StartTaskResponse\x12!\n\x04task\x18\x01 \x01(\x0b\x32\r.hbus.v1.TaskR\x04task\x12,\n\x07lessons\x18\x02 \x03(\x0b\x32\x12.hbus.v1.SearchHitR\x07lessons\x12/\n\x05token\x18\x03 \x01(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x05token\x12\x33\n\ndurability\x18\x04 \x01(\x0e\x32\x13.hbus.v1.DurabilityR\ndurability\x12&\n\x06skills\x18\x05 \x03(\x0b\x32\x0e.hbus.v1.SkillR\x06skills\"M\n\x12RecordStepsRequest\x12\x12\n\x04task\x18\x01 \x01(\tR\x04task\x12#\n\x05steps\x18\x02 \x03(\x0b\x32\r.hbus.v1.StepR\x05steps\"\xe9\x01\n\x13RecordStepsResponse\x12\x1a\n\x08recorded\x18\x01 \x01(\x05R\x08recorded\x12\x1e\n\nduplicates\x18\x02 \x01(\x05R\nduplicates\x12\x30\n\x07missing\x18\x03 \x03(\x0b\x32\x16.hbus.v1.SequenceRangeR\x07missing\x12/\n\x05token\x18\x04 \x01(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x05token\x12\x33\n\ndurability\x18\x05 \x01(\x0e\x32\x13.hbus.v1.DurabilityR\ndurability\"\xbb\x01\n\x11\x46inishTaskRequest\x12\x12\n\x04task\x18\x01 \x01(\tR\x04task\x12.\n\x07outcome\x18\x02 \x01(\x0e\x32\x14.hbus.v1.TaskOutcomeR\x07outcome\x12\x19\n\x05score\x18\x03 \x01(\x01H\x00R\x05score\x88\x01\x01\x12\x14\n\x05judge\x18\x04 \x01(\tR\x05judge\x12\'\n\x0fskip_reflection\x18\x05 \x01(\x08R\x0eskipReflectionB\x08\n\x06_score\"\x9d\x01\n\x12\x46inishTaskResponse\x12!\n\x04task\x18\x01 \x01(\x0b\x32\r.hbus.v1.TaskR\x04task\x12/\n\x05token\x18\x02 \x01(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x05token\x12\x33\n\ndurability\x18\x03 \x01(\x0e\x32\x13.hbus.v1.DurabilityR\ndurability\"j\n\x0eGetTaskRequest\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n\nwith_steps\x18\x02 \x01(\x08R\twithSteps\x12%\n\x0e\x61\x66ter_sequence\x18\x03 \x01(\x03R\rafterSequence\"\x89\x01\n\x0fGetTaskResponse\x12!\n\x04task\x18\x01 \x01(\x0b\x32\r.hbus.v1.TaskR\x04task\x12#\n\x05steps\x18\x02 \x03(\x0b\x32\r.hbus.v1.StepR\x05steps\x12.\n\x13next_after_sequence\x18\x03 \x01(\x03R\x11nextAfterSequence\"x\n\x10ListTasksRequest\x12\x12\n\x04user\x18\x01 \x01(\tR\x04user\x12\x14\n\x05\x61gent\x18\x02 \x01(\tR\x05\x61gent\x12\x1b\n\tpage_size\x18\x03 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x04 \x01(\tR\tpageToken\"`\n\x11ListTasksResponse\x12#\n\x05tasks\x18\x01 \x03(\x0b\x32\r.hbus.v1.TaskR\x05tasks\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"*\n\x14ReflectOnTaskRequest\x12\x12\n\x04task\x18\x01 \x01(\tR\x04task\"}\n\x15ReflectOnTaskResponse\x12\x33\n\nreflection\x18\x01 \x01(\x0b\x32\x13.hbus.v1.ReflectionR\nreflection\x12/\n\x05token\x18\x02 \x01(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x05token\"*\n\x14GetReflectionRequest\x12\x12\n\x04task\x18\x01 \x01(\tR\x04task\"}\n\x15GetReflectionResponse\x12\x33\n\nreflection\x18\x01 \x01(\x0b\x32\x13.hbus.v1.ReflectionR\nreflection\x12/\n\x05token\x18\x02 \x01(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x05token\"\x89\x02\n\x13SearchSkillsRequest\x12\x14\n\x05query\x18\x01 \x01(\tR\x05query\x12\x12\n\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n\x04user\x18\x03 \x01(\tR\x04user\x12\x14\n\x05\x61gent\x18\x04 \x01(\tR\x05\x61gent\x12\x13\n\x05top_k\x18\x05 \x01(\x05R\x04topK\x12%\n\x0emin_confidence\x18\x06 \x01(\x01R\rminConfidence\x12*\n\x11include_in_review\x18\x07 \x01(\x08R\x0fincludeInReview\x12\x36\n\x0b\x63onsistency\x18\x08 \x01(\x0b\x32\x14.hbus.v1.ConsistencyR\x0b\x63onsistency\"F\n\x08SkillHit\x12$\n\x05skill\x18\x01 \x01(\x0b\x32\x0e.hbus.v1.SkillR\x05skill\x12\x14\n\x05score\x18\x02 \x01(\x01R\x05score\"n\n\x14SearchSkillsResponse\x12%\n\x04hits\x18\x01 \x03(\x0b\x32\x11.hbus.v1.SkillHitR\x04hits\x12/\n\x05token\x18\x02 \x01(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x05token\"?\n\x0fGetSkillRequest\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n\x07version\x18\x02 \x01(\x05R\x07version\"8\n\x10GetSkillResponse\x12$\n\x05skill\x18\x01 \x01(\x0b\x32\x0e.hbus.v1.SkillR\x05skill\"\xbe\x01\n\x19RecordSkillOutcomeRequest\x12\x14\n\x05skill\x18\x01 \x01(\tR\x05skill\x12.\n\x07outcome\x18\x02 \x01(\x0e\x32\x14.hbus.v1.TaskOutcomeR\x07outcome\x12\x12\n\x04task\x18\x03 \x01(\tR\x04task\x12\x12\n\x04tool\x18\x04 \x01(\tR\x04tool\x12\x14\n\x05\x65rror\x18\x05 \x01(\tR\x05\x65rror\x12\x1d\n\nrequest_id\x18\x06 \x01(\tR\trequestId\"\xa8\x01\n\x1aRecordSkillOutcomeResponse\x12$\n\x05skill\x18\x01 \x01(\x0b\x32\x0e.hbus.v1.SkillR\x05skill\x12/\n\x05token\x18\x02 \x01(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x05token\x12\x33\n\ndurability\x18\x03 \x01(\x0e\x32\x13.hbus.v1.DurabilityR\ndurability\"B\n\x14PromoteLessonRequest\x12\x16\n\x06memory\x18\x01 \x01(\tR\x06memory\x12\x12\n\x04user\x18\x02 \x01(\tR\x04user\"\xcc\x01\n\x15PromoteLessonResponse\x12\'\n\x06memory\x18\x01 \x01(\x0b\x32\x0f.hbus.v1.MemoryR\x06memory\x12$\n\x05skill\x18\x02 \x01(\x0b\x32\x0e.hbus.v1.SkillR\x05skill\x12/\n\x05token\x18\x03 \x01(\x0b\x32\x19.hbus.v1.ConsistencyTokenR\x05token\x12\x33\n\ndurability\x18\x04 \x01(\x0e\x32\x13.hbus.v1.DurabilityR\ndurability\"\xdd\x01\n\x16ListReviewItemsRequest\x12\x12\n\x04user\x18\x01 \x01(\tR\x04user\x12\x14\n\x05\x61gent\x18\x02 \x01(\tR\x05\x61gent\x12,\n\x06states\x18\x03 \x03(\x0e\x32\x14.hbus.v1.ReviewStateR\x06states\x12/\n\x05lease\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationR\x05lease\x12\x1b\n\tpage_size\x18\x05 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x06 \x01(\tR\tpageToken\"l\n\x17ListReviewItemsResponse\x12)\n\x05items\x18\x01 \x03(\x0b\x32\x13.hbus.v1.ReviewItemR\x05items\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x91\x01\n\x17\x44\x65\x63ideReviewItemRequest\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x30\n\x08\x64\x65\x63ision\x18\x02 \x01(\x0e\x32\x14.hbus.v1.ReviewStateR\x08\x64\x65\x63ision\x12\x12\n\x04text\x18\x03 \x01(\tR\x04text\x12\x1c\n\trationale\x18\x04 \x01(\tR\trationale\"x\n\x18\x44\x65\x63ideReviewItemResponse\x12\'\n\x04item\x18\x01 \x01(\x0b\x32\x13.hbus.v1.ReviewItemR\x04item\x12\x33\n\ndurability\x18\x02 \x01(\x0e\x32\x13.hbus.v1.DurabilityR\ndurability\")\n\x11ListModelsRequest\x12\x14\n\x05probe\x18\x01 \x01(\x08R\x05probe\"D\n\x12ListModelsResponse\x12.\n\x06models\x18\x01 \x03(\x0b\x32\x16.hbus.v1.LanguageModelR\x06models\"\x9d\x01\n\rLanguageModel\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n\x08\x62\x61se_url\x18\x02 \x01(\tR\x07\x62\x61seUrl\x12\x12\n\x04mode\x18\x03 \x01(\tR\x04mode\x12\x18\n\x07problem\x18\x04 \x01(\tR\x07problem\x12/\n\x05pause\x18\x05 \x01(\x0b\x32\x19.google.protobuf.DurationR\x05pause2\xbd\x08\n\x11ReflectionService\x12\x42\n\tStartTask\x12\x19.hbus.v1.StartTaskRequest\x1a\x1a.hbus.v1.StartTaskResponse\x12H\n\x0bRecordSteps\x12\x1b.hbus.v1.RecordStepsRequest\x1a\x1c.hbus.v1.RecordStepsResponse\x12\x45\n\nFinishTask\x12\x1a.hbus.v1.FinishTaskRequest\x1a\x1b.hbus.v1.FinishTaskResponse\x12<\n\x07GetTask\x12\x17.hbus.v1.GetTaskRequest\x1a\x18.hbus.v1.GetTaskResponse\x12\x42\n\tListTasks\x12\x19.hbus.v1.ListTasksRequest\x1a\x1a.hbus.v1.ListTasksResponse\x12N\n\rReflectOnTask\x12\x1d.hbus.v1.ReflectOnTaskRequest\x1a\x1e.hbus.v1.ReflectOnTaskResponse\x12N\n\rGetReflection\x12\x1d.hbus.v1.GetReflectionRequest\x1a\x1e.hbus.v1.GetReflectionResponse\x12T\n\x0fListReviewItems\x12\x1f.hbus.v1.ListReviewItemsRequest\x1a .hbus.v1.ListReviewItemsResponse\x12W\n\x10\x44\x65\x63ideReviewItem\x12 .hbus.v1.DecideReviewItemRequest\x1a!.hbus.v1.DecideReviewItemResponse\x12\x45\n\nListModels\x12\x1a.hbus.v1.ListModelsRequest\x1a\x1b.hbus.v1.ListModelsResponse\x12K\n\x0cSearchSkills\x12\x1c.hbus.v1.SearchSkillsRequest\x1a\x1d.hbus.v1.SearchSkillsResponse\x12?\n\x08GetSkill\x12\x18.hbus.v1.GetSkillRequest\x1a\x19.hbus.v1.GetSkillResponse\x12]\n\x12RecordSkillOutcome\x12\".hbus.v1.RecordSkillOutcomeRequest\x1a#.hbus.v1.RecordSkillOutcomeResponse\x12N\n\rPromoteLesson\x12\x1d.hbus.v1.PromoteLessonRequest\x1a\x1e.hbus.v1.PromoteLessonResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'hbus.v1.reflection_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_STARTTASKREQUEST']._serialized_start=161
-  _globals['_STARTTASKREQUEST']._serialized_end=326
-  _globals['_STARTTASKRESPONSE']._serialized_start=329
-  _globals['_STARTTASKRESPONSE']._serialized_end=571
-  _globals['_RECORDSTEPSREQUEST']._serialized_start=573
-  _globals['_RECORDSTEPSREQUEST']._serialized_end=650
-  _globals['_RECORDSTEPSRESPONSE']._serialized_start=653
-  _globals['_RECORDSTEPSRESPONSE']._serialized_end=886
-  _globals['_FINISHTASKREQUEST']._serialized_start=889
-  _globals['_FINISHTASKREQUEST']._serialized_end=1076
-  _globals['_FINISHTASKRESPONSE']._serialized_start=1079
-  _globals['_FINISHTASKRESPONSE']._serialized_end=1236
-  _globals['_GETTASKREQUEST']._serialized_start=1238
-  _globals['_GETTASKREQUEST']._serialized_end=1344
-  _globals['_GETTASKRESPONSE']._serialized_start=1347
-  _globals['_GETTASKRESPONSE']._serialized_end=1484
-  _globals['_LISTTASKSREQUEST']._serialized_start=1486
-  _globals['_LISTTASKSREQUEST']._serialized_end=1606
-  _globals['_LISTTASKSRESPONSE']._serialized_start=1608
-  _globals['_LISTTASKSRESPONSE']._serialized_end=1704
-  _globals['_REFLECTONTASKREQUEST']._serialized_start=1706
-  _globals['_REFLECTONTASKREQUEST']._serialized_end=1748
-  _globals['_REFLECTONTASKRESPONSE']._serialized_start=1750
-  _globals['_REFLECTONTASKRESPONSE']._serialized_end=1875
-  _globals['_GETREFLECTIONREQUEST']._serialized_start=1877
-  _globals['_GETREFLECTIONREQUEST']._serialized_end=1919
-  _globals['_GETREFLECTIONRESPONSE']._serialized_start=1921
-  _globals['_GETREFLECTIONRESPONSE']._serialized_end=2046
-  _globals['_SEARCHSKILLSREQUEST']._serialized_start=2049
-  _globals['_SEARCHSKILLSREQUEST']._serialized_end=2314
-  _globals['_SKILLHIT']._serialized_start=2316
-  _globals['_SKILLHIT']._serialized_end=2386
-  _globals['_SEARCHSKILLSRESPONSE']._serialized_start=2388
-  _globals['_SEARCHSKILLSRESPONSE']._serialized_end=2498
-  _globals['_GETSKILLREQUEST']._serialized_start=2500
-  _globals['_GETSKILLREQUEST']._serialized_end=2563
-  _globals['_GETSKILLRESPONSE']._serialized_start=2565
-  _globals['_GETSKILLRESPONSE']._serialized_end=2621
-  _globals['_RECORDSKILLOUTCOMEREQUEST']._serialized_start=2624
-  _globals['_RECORDSKILLOUTCOMEREQUEST']._serialized_end=2814
-  _globals['_RECORDSKILLOUTCOMERESPONSE']._serialized_start=2817
-  _globals['_RECORDSKILLOUTCOMERESPONSE']._serialized_end=2985
-  _globals['_PROMOTELESSONREQUEST']._serialized_start=2987
-  _globals['_PROMOTELESSONREQUEST']._serialized_end=3053
-  _globals['_PROMOTELESSONRESPONSE']._serialized_start=3056
-  _globals['_PROMOTELESSONRESPONSE']._serialized_end=3260
-  _globals['_REFLECTIONSERVICE']._serialized_start=3263
-  _globals['_REFLECTIONSERVICE']._serialized_end=4102
+  _globals['_STARTTASKREQUEST']._serialized_start=215
+  _globals['_STARTTASKREQUEST']._serialized_end=380
+  _globals['_STARTTASKRESPONSE']._serialized_start=383
+  _globals['_STARTTASKRESPONSE']._serialized_end=625
+  _globals['_RECORDSTEPSREQUEST']._serialized_start=627
+  _globals['_RECORDSTEPSREQUEST']._serialized_end=704
+  _globals['_RECORDSTEPSRESPONSE']._serialized_start=707
+  _globals['_RECORDSTEPSRESPONSE']._serialized_end=940
+  _globals['_FINISHTASKREQUEST']._serialized_start=943
+  _globals['_FINISHTASKREQUEST']._serialized_end=1130
+  _globals['_FINISHTASKRESPONSE']._serialized_start=1133
+  _globals['_FINISHTASKRESPONSE']._serialized_end=1290
+  _globals['_GETTASKREQUEST']._serialized_start=1292
+  _globals['_GETTASKREQUEST']._serialized_end=1398
+  _globals['_GETTASKRESPONSE']._serialized_start=1401
+  _globals['_GETTASKRESPONSE']._serialized_end=1538
+  _globals['_LISTTASKSREQUEST']._serialized_start=1540
+  _globals['_LISTTASKSREQUEST']._serialized_end=1660
+  _globals['_LISTTASKSRESPONSE']._serialized_start=1662
+  _globals['_LISTTASKSRESPONSE']._serialized_end=1758
+  _globals['_REFLECTONTASKREQUEST']._serialized_start=1760
+  _globals['_REFLECTONTASKREQUEST']._serialized_end=1802
+  _globals['_REFLECTONTASKRESPONSE']._serialized_start=1804
+  _globals['_REFLECTONTASKRESPONSE']._serialized_end=1929
+  _globals['_GETREFLECTIONREQUEST']._serialized_start=1931
+  _globals['_GETREFLECTIONREQUEST']._serialized_end=1973
+  _globals['_GETREFLECTIONRESPONSE']._serialized_start=1975
+  _globals['_GETREFLECTIONRESPONSE']._serialized_end=2100
+  _globals['_SEARCHSKILLSREQUEST']._serialized_start=2103
+  _globals['_SEARCHSKILLSREQUEST']._serialized_end=2368
+  _globals['_SKILLHIT']._serialized_start=2370
+  _globals['_SKILLHIT']._serialized_end=2440
+  _globals['_SEARCHSKILLSRESPONSE']._serialized_start=2442
+  _globals['_SEARCHSKILLSRESPONSE']._serialized_end=2552
+  _globals['_GETSKILLREQUEST']._serialized_start=2554
+  _globals['_GETSKILLREQUEST']._serialized_end=2617
+  _globals['_GETSKILLRESPONSE']._serialized_start=2619
+  _globals['_GETSKILLRESPONSE']._serialized_end=2675
+  _globals['_RECORDSKILLOUTCOMEREQUEST']._serialized_start=2678
+  _globals['_RECORDSKILLOUTCOMEREQUEST']._serialized_end=2868
+  _globals['_RECORDSKILLOUTCOMERESPONSE']._serialized_start=2871
+  _globals['_RECORDSKILLOUTCOMERESPONSE']._serialized_end=3039
+  _globals['_PROMOTELESSONREQUEST']._serialized_start=3041
+  _globals['_PROMOTELESSONREQUEST']._serialized_end=3107
+  _globals['_PROMOTELESSONRESPONSE']._serialized_start=3110
+  _globals['_PROMOTELESSONRESPONSE']._serialized_end=3314
+  _globals['_LISTREVIEWITEMSREQUEST']._serialized_start=3317
+  _globals['_LISTREVIEWITEMSREQUEST']._serialized_end=3538
+  _globals['_LISTREVIEWITEMSRESPONSE']._serialized_start=3540
+  _globals['_LISTREVIEWITEMSRESPONSE']._serialized_end=3648
+  _globals['_DECIDEREVIEWITEMREQUEST']._serialized_start=3651
+  _globals['_DECIDEREVIEWITEMREQUEST']._serialized_end=3796
+  _globals['_DECIDEREVIEWITEMRESPONSE']._serialized_start=3798
+  _globals['_DECIDEREVIEWITEMRESPONSE']._serialized_end=3918
+  _globals['_LISTMODELSREQUEST']._serialized_start=3920
+  _globals['_LISTMODELSREQUEST']._serialized_end=3961
+  _globals['_LISTMODELSRESPONSE']._serialized_start=3963
+  _globals['_LISTMODELSRESPONSE']._serialized_end=4031
+  _globals['_LANGUAGEMODEL']._serialized_start=4034
+  _globals['_LANGUAGEMODEL']._serialized_end=4191
+  _globals['_REFLECTIONSERVICE']._serialized_start=4194
+  _globals['_REFLECTIONSERVICE']._serialized_end=5279
 # @@protoc_insertion_point(module_scope)

@@ -1,6 +1,10 @@
+import datetime
+
+from google.protobuf import duration_pb2 as _duration_pb2
 from hbus.v1 import common_pb2 as _common_pb2
 from hbus.v1 import memory_pb2 as _memory_pb2
 from hbus.v1 import memory_service_pb2 as _memory_service_pb2
+from hbus.v1 import review_pb2 as _review_pb2
 from hbus.v1 import skill_pb2 as _skill_pb2
 from hbus.v1 import task_pb2 as _task_pb2
 from google.protobuf.internal import containers as _containers
@@ -248,3 +252,73 @@ class PromoteLessonResponse(_message.Message):
     token: _common_pb2.ConsistencyToken
     durability: _common_pb2.Durability
     def __init__(self, memory: _Optional[_Union[_memory_pb2.Memory, _Mapping]] = ..., skill: _Optional[_Union[_skill_pb2.Skill, _Mapping]] = ..., token: _Optional[_Union[_common_pb2.ConsistencyToken, _Mapping]] = ..., durability: _Optional[_Union[_common_pb2.Durability, str]] = ...) -> None: ...
+
+class ListReviewItemsRequest(_message.Message):
+    __slots__ = ("user", "agent", "states", "lease", "page_size", "page_token")
+    USER_FIELD_NUMBER: _ClassVar[int]
+    AGENT_FIELD_NUMBER: _ClassVar[int]
+    STATES_FIELD_NUMBER: _ClassVar[int]
+    LEASE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    user: str
+    agent: str
+    states: _containers.RepeatedScalarFieldContainer[_review_pb2.ReviewState]
+    lease: _duration_pb2.Duration
+    page_size: int
+    page_token: str
+    def __init__(self, user: _Optional[str] = ..., agent: _Optional[str] = ..., states: _Optional[_Iterable[_Union[_review_pb2.ReviewState, str]]] = ..., lease: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListReviewItemsResponse(_message.Message):
+    __slots__ = ("items", "next_page_token")
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    items: _containers.RepeatedCompositeFieldContainer[_review_pb2.ReviewItem]
+    next_page_token: str
+    def __init__(self, items: _Optional[_Iterable[_Union[_review_pb2.ReviewItem, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class DecideReviewItemRequest(_message.Message):
+    __slots__ = ("name", "decision", "text", "rationale")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    DECISION_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    RATIONALE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    decision: _review_pb2.ReviewState
+    text: str
+    rationale: str
+    def __init__(self, name: _Optional[str] = ..., decision: _Optional[_Union[_review_pb2.ReviewState, str]] = ..., text: _Optional[str] = ..., rationale: _Optional[str] = ...) -> None: ...
+
+class DecideReviewItemResponse(_message.Message):
+    __slots__ = ("item", "durability")
+    ITEM_FIELD_NUMBER: _ClassVar[int]
+    DURABILITY_FIELD_NUMBER: _ClassVar[int]
+    item: _review_pb2.ReviewItem
+    durability: _common_pb2.Durability
+    def __init__(self, item: _Optional[_Union[_review_pb2.ReviewItem, _Mapping]] = ..., durability: _Optional[_Union[_common_pb2.Durability, str]] = ...) -> None: ...
+
+class ListModelsRequest(_message.Message):
+    __slots__ = ("probe",)
+    PROBE_FIELD_NUMBER: _ClassVar[int]
+    probe: bool
+    def __init__(self, probe: _Optional[bool] = ...) -> None: ...
+
+class ListModelsResponse(_message.Message):
+    __slots__ = ("models",)
+    MODELS_FIELD_NUMBER: _ClassVar[int]
+    models: _containers.RepeatedCompositeFieldContainer[LanguageModel]
+    def __init__(self, models: _Optional[_Iterable[_Union[LanguageModel, _Mapping]]] = ...) -> None: ...
+
+class LanguageModel(_message.Message):
+    __slots__ = ("name", "base_url", "mode", "problem", "pause")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    BASE_URL_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    PAUSE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    base_url: str
+    mode: str
+    problem: str
+    pause: _duration_pb2.Duration
+    def __init__(self, name: _Optional[str] = ..., base_url: _Optional[str] = ..., mode: _Optional[str] = ..., problem: _Optional[str] = ..., pause: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...

@@ -70,6 +70,21 @@ class ReflectionServiceStub:
                 request_serializer=hbus_dot_v1_dot_reflection__service__pb2.GetReflectionRequest.SerializeToString,
                 response_deserializer=hbus_dot_v1_dot_reflection__service__pb2.GetReflectionResponse.FromString,
                 _registered_method=True)
+        self.ListReviewItems = channel.unary_unary(
+                '/hbus.v1.ReflectionService/ListReviewItems',
+                request_serializer=hbus_dot_v1_dot_reflection__service__pb2.ListReviewItemsRequest.SerializeToString,
+                response_deserializer=hbus_dot_v1_dot_reflection__service__pb2.ListReviewItemsResponse.FromString,
+                _registered_method=True)
+        self.DecideReviewItem = channel.unary_unary(
+                '/hbus.v1.ReflectionService/DecideReviewItem',
+                request_serializer=hbus_dot_v1_dot_reflection__service__pb2.DecideReviewItemRequest.SerializeToString,
+                response_deserializer=hbus_dot_v1_dot_reflection__service__pb2.DecideReviewItemResponse.FromString,
+                _registered_method=True)
+        self.ListModels = channel.unary_unary(
+                '/hbus.v1.ReflectionService/ListModels',
+                request_serializer=hbus_dot_v1_dot_reflection__service__pb2.ListModelsRequest.SerializeToString,
+                response_deserializer=hbus_dot_v1_dot_reflection__service__pb2.ListModelsResponse.FromString,
+                _registered_method=True)
         self.SearchSkills = channel.unary_unary(
                 '/hbus.v1.ReflectionService/SearchSkills',
                 request_serializer=hbus_dot_v1_dot_reflection__service__pb2.SearchSkillsRequest.SerializeToString,
@@ -146,6 +161,29 @@ class ReflectionServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListReviewItems(self, request, context):
+        """Lists what reflections found ineffective and somebody should look at, newest first, and leases it to the caller
+        where asked to, so that two reviewers do not look at the same.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DecideReviewItem(self, request, context):
+        """Decides one review item. FAILED_PRECONDITION / WRONG_STATE where it is decided otherwise, or leased to another.
+        Safe to retry as it is.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListModels(self, request, context):
+        """Tells which language models this server may ask, and how they are.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def SearchSkills(self, request, context):
         """Finds skills by what they are for.
         """
@@ -212,6 +250,21 @@ def add_ReflectionServiceServicer_to_server(servicer, server):
                     servicer.GetReflection,
                     request_deserializer=hbus_dot_v1_dot_reflection__service__pb2.GetReflectionRequest.FromString,
                     response_serializer=hbus_dot_v1_dot_reflection__service__pb2.GetReflectionResponse.SerializeToString,
+            ),
+            'ListReviewItems': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListReviewItems,
+                    request_deserializer=hbus_dot_v1_dot_reflection__service__pb2.ListReviewItemsRequest.FromString,
+                    response_serializer=hbus_dot_v1_dot_reflection__service__pb2.ListReviewItemsResponse.SerializeToString,
+            ),
+            'DecideReviewItem': grpc.unary_unary_rpc_method_handler(
+                    servicer.DecideReviewItem,
+                    request_deserializer=hbus_dot_v1_dot_reflection__service__pb2.DecideReviewItemRequest.FromString,
+                    response_serializer=hbus_dot_v1_dot_reflection__service__pb2.DecideReviewItemResponse.SerializeToString,
+            ),
+            'ListModels': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListModels,
+                    request_deserializer=hbus_dot_v1_dot_reflection__service__pb2.ListModelsRequest.FromString,
+                    response_serializer=hbus_dot_v1_dot_reflection__service__pb2.ListModelsResponse.SerializeToString,
             ),
             'SearchSkills': grpc.unary_unary_rpc_method_handler(
                     servicer.SearchSkills,
@@ -424,6 +477,87 @@ class ReflectionService:
             '/hbus.v1.ReflectionService/GetReflection',
             hbus_dot_v1_dot_reflection__service__pb2.GetReflectionRequest.SerializeToString,
             hbus_dot_v1_dot_reflection__service__pb2.GetReflectionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListReviewItems(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hbus.v1.ReflectionService/ListReviewItems',
+            hbus_dot_v1_dot_reflection__service__pb2.ListReviewItemsRequest.SerializeToString,
+            hbus_dot_v1_dot_reflection__service__pb2.ListReviewItemsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DecideReviewItem(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hbus.v1.ReflectionService/DecideReviewItem',
+            hbus_dot_v1_dot_reflection__service__pb2.DecideReviewItemRequest.SerializeToString,
+            hbus_dot_v1_dot_reflection__service__pb2.DecideReviewItemResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListModels(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hbus.v1.ReflectionService/ListModels',
+            hbus_dot_v1_dot_reflection__service__pb2.ListModelsRequest.SerializeToString,
+            hbus_dot_v1_dot_reflection__service__pb2.ListModelsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -49,6 +49,16 @@ class ReflectionServiceStub:
     """
     GetReflection: _grpc.UnaryUnaryMultiCallable[_reflection_service_pb2.GetReflectionRequest, _reflection_service_pb2.GetReflectionResponse]
     """Tells how far the reflection on a task is, and what it says."""
+    ListReviewItems: _grpc.UnaryUnaryMultiCallable[_reflection_service_pb2.ListReviewItemsRequest, _reflection_service_pb2.ListReviewItemsResponse]
+    """Lists what reflections found ineffective and somebody should look at, newest first, and leases it to the caller
+    where asked to, so that two reviewers do not look at the same.
+    """
+    DecideReviewItem: _grpc.UnaryUnaryMultiCallable[_reflection_service_pb2.DecideReviewItemRequest, _reflection_service_pb2.DecideReviewItemResponse]
+    """Decides one review item. FAILED_PRECONDITION / WRONG_STATE where it is decided otherwise, or leased to another.
+    Safe to retry as it is.
+    """
+    ListModels: _grpc.UnaryUnaryMultiCallable[_reflection_service_pb2.ListModelsRequest, _reflection_service_pb2.ListModelsResponse]
+    """Tells which language models this server may ask, and how they are."""
     SearchSkills: _grpc.UnaryUnaryMultiCallable[_reflection_service_pb2.SearchSkillsRequest, _reflection_service_pb2.SearchSkillsResponse]
     """Finds skills by what they are for."""
     GetSkill: _grpc.UnaryUnaryMultiCallable[_reflection_service_pb2.GetSkillRequest, _reflection_service_pb2.GetSkillResponse]
@@ -81,6 +91,16 @@ class ReflectionServiceAsyncStub(ReflectionServiceStub):
     """
     GetReflection: _aio.UnaryUnaryMultiCallable[_reflection_service_pb2.GetReflectionRequest, _reflection_service_pb2.GetReflectionResponse]  # type: ignore[assignment]
     """Tells how far the reflection on a task is, and what it says."""
+    ListReviewItems: _aio.UnaryUnaryMultiCallable[_reflection_service_pb2.ListReviewItemsRequest, _reflection_service_pb2.ListReviewItemsResponse]  # type: ignore[assignment]
+    """Lists what reflections found ineffective and somebody should look at, newest first, and leases it to the caller
+    where asked to, so that two reviewers do not look at the same.
+    """
+    DecideReviewItem: _aio.UnaryUnaryMultiCallable[_reflection_service_pb2.DecideReviewItemRequest, _reflection_service_pb2.DecideReviewItemResponse]  # type: ignore[assignment]
+    """Decides one review item. FAILED_PRECONDITION / WRONG_STATE where it is decided otherwise, or leased to another.
+    Safe to retry as it is.
+    """
+    ListModels: _aio.UnaryUnaryMultiCallable[_reflection_service_pb2.ListModelsRequest, _reflection_service_pb2.ListModelsResponse]  # type: ignore[assignment]
+    """Tells which language models this server may ask, and how they are."""
     SearchSkills: _aio.UnaryUnaryMultiCallable[_reflection_service_pb2.SearchSkillsRequest, _reflection_service_pb2.SearchSkillsResponse]  # type: ignore[assignment]
     """Finds skills by what they are for."""
     GetSkill: _aio.UnaryUnaryMultiCallable[_reflection_service_pb2.GetSkillRequest, _reflection_service_pb2.GetSkillResponse]  # type: ignore[assignment]
@@ -152,6 +172,34 @@ class ReflectionServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_reflection_service_pb2.GetReflectionResponse, _abc.Awaitable[_reflection_service_pb2.GetReflectionResponse]]:
         """Tells how far the reflection on a task is, and what it says."""
+
+    @_abc_1.abstractmethod
+    def ListReviewItems(
+        self,
+        request: _reflection_service_pb2.ListReviewItemsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_reflection_service_pb2.ListReviewItemsResponse, _abc.Awaitable[_reflection_service_pb2.ListReviewItemsResponse]]:
+        """Lists what reflections found ineffective and somebody should look at, newest first, and leases it to the caller
+        where asked to, so that two reviewers do not look at the same.
+        """
+
+    @_abc_1.abstractmethod
+    def DecideReviewItem(
+        self,
+        request: _reflection_service_pb2.DecideReviewItemRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_reflection_service_pb2.DecideReviewItemResponse, _abc.Awaitable[_reflection_service_pb2.DecideReviewItemResponse]]:
+        """Decides one review item. FAILED_PRECONDITION / WRONG_STATE where it is decided otherwise, or leased to another.
+        Safe to retry as it is.
+        """
+
+    @_abc_1.abstractmethod
+    def ListModels(
+        self,
+        request: _reflection_service_pb2.ListModelsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_reflection_service_pb2.ListModelsResponse, _abc.Awaitable[_reflection_service_pb2.ListModelsResponse]]:
+        """Tells which language models this server may ask, and how they are."""
 
     @_abc_1.abstractmethod
     def SearchSkills(
