@@ -136,9 +136,9 @@ class CommitPlan:
         """Tell whether a record is written."""
         return ref in self._puts
 
-    def delete(self, ref: Ref) -> None:
-        """Remove a record."""
-        self._deletes.append(Delete(ref, self.namespace))
+    def delete(self, ref: Ref, namespace: Namespace | None = None) -> None:
+        """Remove a record, of the plan's namespace or of another one of its owner."""
+        self._deletes.append(Delete(ref, namespace or self.namespace))
 
     def count(self, count: Count) -> None:
         """Require that a counter is below its limit, and count."""

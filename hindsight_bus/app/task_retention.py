@@ -7,6 +7,7 @@ from hindsight_bus.app.plan import CommitPlan
 from hindsight_bus.app.policies import PolicyBook
 from hindsight_bus.app.records import RecordReader
 from hindsight_bus.domain.policy import Policy
+from hindsight_bus.domain.reviews import ReviewItem, review_items
 from hindsight_bus.domain.tasks import Reflection, Task, TaskSteps
 from hindsight_bus.ports import DueItem, Ref, Stored, TakenItem
 
@@ -59,6 +60,9 @@ class TaskRetention:
             await self._committer.commit(self._plan(item, stored, steps[:_DELETED]))
             del steps[:_DELETED]
         plan = self._plan(item, stored, [*steps, Ref(Reflection, (task.id,)), Ref(Task, (task.id,))])
+        reflection = await self._reader.one(item.partition, Reflection, task.id)
+        for review in review_items(reflection.record) if reflection is not None else ():
+            plan.delete(Ref(ReviewItem, (review.id,)), review.namespace)
         plan.finish(item)
         plan.tell_task(task.id, "removed")
         await self._committer.commit(plan)

@@ -200,7 +200,16 @@ class Threaded:
         method = getattr(self._client, name)
         if name == "subscribe":
             return lambda *args, **kwargs: ThreadedSubscription(method(*args, **kwargs))
-        if name in ("list", "versions", "conflicts", "namespaces", "publish", "tasks", "steps"):
+        if name in (
+            "list",
+            "versions",
+            "conflicts",
+            "namespaces",
+            "publish",
+            "tasks",
+            "steps",
+            "review_items",
+        ):
             return lambda *args, **kwargs: _threaded(method(*args, **kwargs))
         return lambda *args, **kwargs: asyncio.to_thread(method, *args, **kwargs)
 

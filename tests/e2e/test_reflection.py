@@ -182,6 +182,7 @@ async def test_what_does_not_fit_is_refused(connect: Connect, user: str) -> None
 
 async def test_a_reviewer_decides_what_was_ineffective(connect: Connect, user: str) -> None:
     """Leased to one, refused to the other, rejected with a reason: the lesson is gone from what agents are told."""
+    user += "-reviewed"
     async with connect("ann") as ann, connect("bob") as bob:
         task = (await ann.start_task("Refund order 9", kind="refund", user=user)).task
         await ann.record_steps(task, [steps.tool_call(1, "get_order", error="503 the service is down")])
@@ -276,6 +277,7 @@ async def test_the_command_line_shows_and_shares_skills(server: ServerProcess) -
 
 async def test_the_bus_tells_how_tasks_and_skills_come_along(connect: Connect, user: str) -> None:
     """To whoever asks for these kinds of events; they name the task and the skill, and carry no memory."""
+    user += "-told"
     async with connect("teller") as bus:
         kinds = ["task", "skill"]
         async with bus.subscribe([f"user:{user}:tasks", "agent:teller:procedures"], kinds=kinds) as events:

@@ -212,10 +212,11 @@ DAY_S = 24 * 3600
 
 
 async def test_a_task_goes_when_it_has_been_kept_long_enough() -> None:
-    """With its steps and its reflection; what was learnt from it stays. One that was never ended goes too."""
+    """With all that was recorded of it; what was learnt from it stays. One that was never ended goes too."""
     node = TaskNode()
     task = await node.failed(*EXPIRED)
     never_ended = (await node.start("Another")).task
+    assert len(await node.store.review_ids(task.record.lessons)) == 1
     node.clock.advance(89 * DAY_S)
     await node.work()
     assert (await node.tasks.get(Caller(), name_of(task))).record.id == task.record.id
@@ -228,6 +229,7 @@ async def test_a_task_goes_when_it_has_been_kept_long_enough() -> None:
     assert await node.records.one(partition, TaskSteps, task.record.id, 1) is None
     assert await node.records.one(partition, Reflection, task.record.id) is None
     assert (await node.tasks.list(Caller(), task.record.namespace, 0, 10))[0] == []
+    assert await node.store.review_ids(task.record.lessons) == []
     assert len(await node.lessons()) == 1
 
 
