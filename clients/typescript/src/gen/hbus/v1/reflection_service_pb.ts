@@ -6,12 +6,16 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Duration } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration } from "@bufbuild/protobuf/wkt";
 import type { Consistency, ConsistencyToken, Durability } from "./common_pb.js";
 import { file_hbus_v1_common } from "./common_pb.js";
 import type { Memory } from "./memory_pb.js";
 import { file_hbus_v1_memory } from "./memory_pb.js";
 import type { SearchHit } from "./memory_service_pb.js";
 import { file_hbus_v1_memory_service } from "./memory_service_pb.js";
+import type { ReviewItem, ReviewState } from "./review_pb.js";
+import { file_hbus_v1_review } from "./review_pb.js";
 import type { Skill } from "./skill_pb.js";
 import { file_hbus_v1_skill } from "./skill_pb.js";
 import type { Reflection, SequenceRange, Step, Task, TaskOutcome } from "./task_pb.js";
@@ -22,7 +26,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hbus/v1/reflection_service.proto.
  */
 export const file_hbus_v1_reflection_service: GenFile = /*@__PURE__*/
-  fileDesc("CiBoYnVzL3YxL3JlZmxlY3Rpb25fc2VydmljZS5wcm90bxIHaGJ1cy52MSJ7ChBTdGFydFRhc2tSZXF1ZXN0EgwKBGdvYWwYASABKAkSDAoEa2luZBgCIAEoCRIMCgR1c2VyGAMgASgJEhIKCnJlcXVlc3RfaWQYBCABKAkSKQoLY29uc2lzdGVuY3kYBSABKAsyFC5oYnVzLnYxLkNvbnNpc3RlbmN5IsgBChFTdGFydFRhc2tSZXNwb25zZRIbCgR0YXNrGAEgASgLMg0uaGJ1cy52MS5UYXNrEiMKB2xlc3NvbnMYAiADKAsyEi5oYnVzLnYxLlNlYXJjaEhpdBIoCgV0b2tlbhgDIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbhInCgpkdXJhYmlsaXR5GAQgASgOMhMuaGJ1cy52MS5EdXJhYmlsaXR5Eh4KBnNraWxscxgFIAMoCzIOLmhidXMudjEuU2tpbGwiQAoSUmVjb3JkU3RlcHNSZXF1ZXN0EgwKBHRhc2sYASABKAkSHAoFc3RlcHMYAiADKAsyDS5oYnVzLnYxLlN0ZXAitwEKE1JlY29yZFN0ZXBzUmVzcG9uc2USEAoIcmVjb3JkZWQYASABKAUSEgoKZHVwbGljYXRlcxgCIAEoBRInCgdtaXNzaW5nGAMgAygLMhYuaGJ1cy52MS5TZXF1ZW5jZVJhbmdlEigKBXRva2VuGAQgASgLMhkuaGJ1cy52MS5Db25zaXN0ZW5jeVRva2VuEicKCmR1cmFiaWxpdHkYBSABKA4yEy5oYnVzLnYxLkR1cmFiaWxpdHkijgEKEUZpbmlzaFRhc2tSZXF1ZXN0EgwKBHRhc2sYASABKAkSJQoHb3V0Y29tZRgCIAEoDjIULmhidXMudjEuVGFza091dGNvbWUSEgoFc2NvcmUYAyABKAFIAIgBARINCgVqdWRnZRgEIAEoCRIXCg9za2lwX3JlZmxlY3Rpb24YBSABKAhCCAoGX3Njb3JlIoQBChJGaW5pc2hUYXNrUmVzcG9uc2USGwoEdGFzaxgBIAEoCzINLmhidXMudjEuVGFzaxIoCgV0b2tlbhgCIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbhInCgpkdXJhYmlsaXR5GAMgASgOMhMuaGJ1cy52MS5EdXJhYmlsaXR5IkoKDkdldFRhc2tSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKd2l0aF9zdGVwcxgCIAEoCBIWCg5hZnRlcl9zZXF1ZW5jZRgDIAEoAyJpCg9HZXRUYXNrUmVzcG9uc2USGwoEdGFzaxgBIAEoCzINLmhidXMudjEuVGFzaxIcCgVzdGVwcxgCIAMoCzINLmhidXMudjEuU3RlcBIbChNuZXh0X2FmdGVyX3NlcXVlbmNlGAMgASgDIlYKEExpc3RUYXNrc1JlcXVlc3QSDAoEdXNlchgBIAEoCRINCgVhZ2VudBgCIAEoCRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSJKChFMaXN0VGFza3NSZXNwb25zZRIcCgV0YXNrcxgBIAMoCzINLmhidXMudjEuVGFzaxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiJAoUUmVmbGVjdE9uVGFza1JlcXVlc3QSDAoEdGFzaxgBIAEoCSJqChVSZWZsZWN0T25UYXNrUmVzcG9uc2USJwoKcmVmbGVjdGlvbhgBIAEoCzITLmhidXMudjEuUmVmbGVjdGlvbhIoCgV0b2tlbhgCIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbiIkChRHZXRSZWZsZWN0aW9uUmVxdWVzdBIMCgR0YXNrGAEgASgJImoKFUdldFJlZmxlY3Rpb25SZXNwb25zZRInCgpyZWZsZWN0aW9uGAEgASgLMhMuaGJ1cy52MS5SZWZsZWN0aW9uEigKBXRva2VuGAIgASgLMhkuaGJ1cy52MS5Db25zaXN0ZW5jeVRva2VuIrwBChNTZWFyY2hTa2lsbHNSZXF1ZXN0Eg0KBXF1ZXJ5GAEgASgJEgwKBGtpbmQYAiABKAkSDAoEdXNlchgDIAEoCRINCgVhZ2VudBgEIAEoCRINCgV0b3BfaxgFIAEoBRIWCg5taW5fY29uZmlkZW5jZRgGIAEoARIZChFpbmNsdWRlX2luX3JldmlldxgHIAEoCBIpCgtjb25zaXN0ZW5jeRgIIAEoCzIULmhidXMudjEuQ29uc2lzdGVuY3kiOAoIU2tpbGxIaXQSHQoFc2tpbGwYASABKAsyDi5oYnVzLnYxLlNraWxsEg0KBXNjb3JlGAIgASgBImEKFFNlYXJjaFNraWxsc1Jlc3BvbnNlEh8KBGhpdHMYASADKAsyES5oYnVzLnYxLlNraWxsSGl0EigKBXRva2VuGAIgASgLMhkuaGJ1cy52MS5Db25zaXN0ZW5jeVRva2VuIjAKD0dldFNraWxsUmVxdWVzdBIMCgRuYW1lGAEgASgJEg8KB3ZlcnNpb24YAiABKAUiMQoQR2V0U2tpbGxSZXNwb25zZRIdCgVza2lsbBgBIAEoCzIOLmhidXMudjEuU2tpbGwikAEKGVJlY29yZFNraWxsT3V0Y29tZVJlcXVlc3QSDQoFc2tpbGwYASABKAkSJQoHb3V0Y29tZRgCIAEoDjIULmhidXMudjEuVGFza091dGNvbWUSDAoEdGFzaxgDIAEoCRIMCgR0b29sGAQgASgJEg0KBWVycm9yGAUgASgJEhIKCnJlcXVlc3RfaWQYBiABKAkijgEKGlJlY29yZFNraWxsT3V0Y29tZVJlc3BvbnNlEh0KBXNraWxsGAEgASgLMg4uaGJ1cy52MS5Ta2lsbBIoCgV0b2tlbhgCIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbhInCgpkdXJhYmlsaXR5GAMgASgOMhMuaGJ1cy52MS5EdXJhYmlsaXR5IjQKFFByb21vdGVMZXNzb25SZXF1ZXN0Eg4KBm1lbW9yeRgBIAEoCRIMCgR1c2VyGAIgASgJIqoBChVQcm9tb3RlTGVzc29uUmVzcG9uc2USHwoGbWVtb3J5GAEgASgLMg8uaGJ1cy52MS5NZW1vcnkSHQoFc2tpbGwYAiABKAsyDi5oYnVzLnYxLlNraWxsEigKBXRva2VuGAMgASgLMhkuaGJ1cy52MS5Db25zaXN0ZW5jeVRva2VuEicKCmR1cmFiaWxpdHkYBCABKA4yEy5oYnVzLnYxLkR1cmFiaWxpdHkyxwYKEVJlZmxlY3Rpb25TZXJ2aWNlEkIKCVN0YXJ0VGFzaxIZLmhidXMudjEuU3RhcnRUYXNrUmVxdWVzdBoaLmhidXMudjEuU3RhcnRUYXNrUmVzcG9uc2USSAoLUmVjb3JkU3RlcHMSGy5oYnVzLnYxLlJlY29yZFN0ZXBzUmVxdWVzdBocLmhidXMudjEuUmVjb3JkU3RlcHNSZXNwb25zZRJFCgpGaW5pc2hUYXNrEhouaGJ1cy52MS5GaW5pc2hUYXNrUmVxdWVzdBobLmhidXMudjEuRmluaXNoVGFza1Jlc3BvbnNlEjwKB0dldFRhc2sSFy5oYnVzLnYxLkdldFRhc2tSZXF1ZXN0GhguaGJ1cy52MS5HZXRUYXNrUmVzcG9uc2USQgoJTGlzdFRhc2tzEhkuaGJ1cy52MS5MaXN0VGFza3NSZXF1ZXN0GhouaGJ1cy52MS5MaXN0VGFza3NSZXNwb25zZRJOCg1SZWZsZWN0T25UYXNrEh0uaGJ1cy52MS5SZWZsZWN0T25UYXNrUmVxdWVzdBoeLmhidXMudjEuUmVmbGVjdE9uVGFza1Jlc3BvbnNlEk4KDUdldFJlZmxlY3Rpb24SHS5oYnVzLnYxLkdldFJlZmxlY3Rpb25SZXF1ZXN0Gh4uaGJ1cy52MS5HZXRSZWZsZWN0aW9uUmVzcG9uc2USSwoMU2VhcmNoU2tpbGxzEhwuaGJ1cy52MS5TZWFyY2hTa2lsbHNSZXF1ZXN0Gh0uaGJ1cy52MS5TZWFyY2hTa2lsbHNSZXNwb25zZRI/CghHZXRTa2lsbBIYLmhidXMudjEuR2V0U2tpbGxSZXF1ZXN0GhkuaGJ1cy52MS5HZXRTa2lsbFJlc3BvbnNlEl0KElJlY29yZFNraWxsT3V0Y29tZRIiLmhidXMudjEuUmVjb3JkU2tpbGxPdXRjb21lUmVxdWVzdBojLmhidXMudjEuUmVjb3JkU2tpbGxPdXRjb21lUmVzcG9uc2USTgoNUHJvbW90ZUxlc3NvbhIdLmhidXMudjEuUHJvbW90ZUxlc3NvblJlcXVlc3QaHi5oYnVzLnYxLlByb21vdGVMZXNzb25SZXNwb25zZWIGcHJvdG8z", [file_hbus_v1_common, file_hbus_v1_memory, file_hbus_v1_memory_service, file_hbus_v1_skill, file_hbus_v1_task]);
+  fileDesc("CiBoYnVzL3YxL3JlZmxlY3Rpb25fc2VydmljZS5wcm90bxIHaGJ1cy52MSJ7ChBTdGFydFRhc2tSZXF1ZXN0EgwKBGdvYWwYASABKAkSDAoEa2luZBgCIAEoCRIMCgR1c2VyGAMgASgJEhIKCnJlcXVlc3RfaWQYBCABKAkSKQoLY29uc2lzdGVuY3kYBSABKAsyFC5oYnVzLnYxLkNvbnNpc3RlbmN5IsgBChFTdGFydFRhc2tSZXNwb25zZRIbCgR0YXNrGAEgASgLMg0uaGJ1cy52MS5UYXNrEiMKB2xlc3NvbnMYAiADKAsyEi5oYnVzLnYxLlNlYXJjaEhpdBIoCgV0b2tlbhgDIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbhInCgpkdXJhYmlsaXR5GAQgASgOMhMuaGJ1cy52MS5EdXJhYmlsaXR5Eh4KBnNraWxscxgFIAMoCzIOLmhidXMudjEuU2tpbGwiQAoSUmVjb3JkU3RlcHNSZXF1ZXN0EgwKBHRhc2sYASABKAkSHAoFc3RlcHMYAiADKAsyDS5oYnVzLnYxLlN0ZXAitwEKE1JlY29yZFN0ZXBzUmVzcG9uc2USEAoIcmVjb3JkZWQYASABKAUSEgoKZHVwbGljYXRlcxgCIAEoBRInCgdtaXNzaW5nGAMgAygLMhYuaGJ1cy52MS5TZXF1ZW5jZVJhbmdlEigKBXRva2VuGAQgASgLMhkuaGJ1cy52MS5Db25zaXN0ZW5jeVRva2VuEicKCmR1cmFiaWxpdHkYBSABKA4yEy5oYnVzLnYxLkR1cmFiaWxpdHkijgEKEUZpbmlzaFRhc2tSZXF1ZXN0EgwKBHRhc2sYASABKAkSJQoHb3V0Y29tZRgCIAEoDjIULmhidXMudjEuVGFza091dGNvbWUSEgoFc2NvcmUYAyABKAFIAIgBARINCgVqdWRnZRgEIAEoCRIXCg9za2lwX3JlZmxlY3Rpb24YBSABKAhCCAoGX3Njb3JlIoQBChJGaW5pc2hUYXNrUmVzcG9uc2USGwoEdGFzaxgBIAEoCzINLmhidXMudjEuVGFzaxIoCgV0b2tlbhgCIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbhInCgpkdXJhYmlsaXR5GAMgASgOMhMuaGJ1cy52MS5EdXJhYmlsaXR5IkoKDkdldFRhc2tSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKd2l0aF9zdGVwcxgCIAEoCBIWCg5hZnRlcl9zZXF1ZW5jZRgDIAEoAyJpCg9HZXRUYXNrUmVzcG9uc2USGwoEdGFzaxgBIAEoCzINLmhidXMudjEuVGFzaxIcCgVzdGVwcxgCIAMoCzINLmhidXMudjEuU3RlcBIbChNuZXh0X2FmdGVyX3NlcXVlbmNlGAMgASgDIlYKEExpc3RUYXNrc1JlcXVlc3QSDAoEdXNlchgBIAEoCRINCgVhZ2VudBgCIAEoCRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSJKChFMaXN0VGFza3NSZXNwb25zZRIcCgV0YXNrcxgBIAMoCzINLmhidXMudjEuVGFzaxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiJAoUUmVmbGVjdE9uVGFza1JlcXVlc3QSDAoEdGFzaxgBIAEoCSJqChVSZWZsZWN0T25UYXNrUmVzcG9uc2USJwoKcmVmbGVjdGlvbhgBIAEoCzITLmhidXMudjEuUmVmbGVjdGlvbhIoCgV0b2tlbhgCIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbiIkChRHZXRSZWZsZWN0aW9uUmVxdWVzdBIMCgR0YXNrGAEgASgJImoKFUdldFJlZmxlY3Rpb25SZXNwb25zZRInCgpyZWZsZWN0aW9uGAEgASgLMhMuaGJ1cy52MS5SZWZsZWN0aW9uEigKBXRva2VuGAIgASgLMhkuaGJ1cy52MS5Db25zaXN0ZW5jeVRva2VuIrwBChNTZWFyY2hTa2lsbHNSZXF1ZXN0Eg0KBXF1ZXJ5GAEgASgJEgwKBGtpbmQYAiABKAkSDAoEdXNlchgDIAEoCRINCgVhZ2VudBgEIAEoCRINCgV0b3BfaxgFIAEoBRIWCg5taW5fY29uZmlkZW5jZRgGIAEoARIZChFpbmNsdWRlX2luX3JldmlldxgHIAEoCBIpCgtjb25zaXN0ZW5jeRgIIAEoCzIULmhidXMudjEuQ29uc2lzdGVuY3kiOAoIU2tpbGxIaXQSHQoFc2tpbGwYASABKAsyDi5oYnVzLnYxLlNraWxsEg0KBXNjb3JlGAIgASgBImEKFFNlYXJjaFNraWxsc1Jlc3BvbnNlEh8KBGhpdHMYASADKAsyES5oYnVzLnYxLlNraWxsSGl0EigKBXRva2VuGAIgASgLMhkuaGJ1cy52MS5Db25zaXN0ZW5jeVRva2VuIjAKD0dldFNraWxsUmVxdWVzdBIMCgRuYW1lGAEgASgJEg8KB3ZlcnNpb24YAiABKAUiMQoQR2V0U2tpbGxSZXNwb25zZRIdCgVza2lsbBgBIAEoCzIOLmhidXMudjEuU2tpbGwikAEKGVJlY29yZFNraWxsT3V0Y29tZVJlcXVlc3QSDQoFc2tpbGwYASABKAkSJQoHb3V0Y29tZRgCIAEoDjIULmhidXMudjEuVGFza091dGNvbWUSDAoEdGFzaxgDIAEoCRIMCgR0b29sGAQgASgJEg0KBWVycm9yGAUgASgJEhIKCnJlcXVlc3RfaWQYBiABKAkijgEKGlJlY29yZFNraWxsT3V0Y29tZVJlc3BvbnNlEh0KBXNraWxsGAEgASgLMg4uaGJ1cy52MS5Ta2lsbBIoCgV0b2tlbhgCIAEoCzIZLmhidXMudjEuQ29uc2lzdGVuY3lUb2tlbhInCgpkdXJhYmlsaXR5GAMgASgOMhMuaGJ1cy52MS5EdXJhYmlsaXR5IjQKFFByb21vdGVMZXNzb25SZXF1ZXN0Eg4KBm1lbW9yeRgBIAEoCRIMCgR1c2VyGAIgASgJIqoBChVQcm9tb3RlTGVzc29uUmVzcG9uc2USHwoGbWVtb3J5GAEgASgLMg8uaGJ1cy52MS5NZW1vcnkSHQoFc2tpbGwYAiABKAsyDi5oYnVzLnYxLlNraWxsEigKBXRva2VuGAMgASgLMhkuaGJ1cy52MS5Db25zaXN0ZW5jeVRva2VuEicKCmR1cmFiaWxpdHkYBCABKA4yEy5oYnVzLnYxLkR1cmFiaWxpdHkirAEKFkxpc3RSZXZpZXdJdGVtc1JlcXVlc3QSDAoEdXNlchgBIAEoCRINCgVhZ2VudBgCIAEoCRIkCgZzdGF0ZXMYAyADKA4yFC5oYnVzLnYxLlJldmlld1N0YXRlEigKBWxlYXNlGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhEKCXBhZ2Vfc2l6ZRgFIAEoBRISCgpwYWdlX3Rva2VuGAYgASgJIlYKF0xpc3RSZXZpZXdJdGVtc1Jlc3BvbnNlEiIKBWl0ZW1zGAEgAygLMhMuaGJ1cy52MS5SZXZpZXdJdGVtEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJwChdEZWNpZGVSZXZpZXdJdGVtUmVxdWVzdBIMCgRuYW1lGAEgASgJEiYKCGRlY2lzaW9uGAIgASgOMhQuaGJ1cy52MS5SZXZpZXdTdGF0ZRIMCgR0ZXh0GAMgASgJEhEKCXJhdGlvbmFsZRgEIAEoCSJmChhEZWNpZGVSZXZpZXdJdGVtUmVzcG9uc2USIQoEaXRlbRgBIAEoCzITLmhidXMudjEuUmV2aWV3SXRlbRInCgpkdXJhYmlsaXR5GAIgASgOMhMuaGJ1cy52MS5EdXJhYmlsaXR5IiIKEUxpc3RNb2RlbHNSZXF1ZXN0Eg0KBXByb2JlGAEgASgIIjwKEkxpc3RNb2RlbHNSZXNwb25zZRImCgZtb2RlbHMYASADKAsyFi5oYnVzLnYxLkxhbmd1YWdlTW9kZWwieAoNTGFuZ3VhZ2VNb2RlbBIMCgRuYW1lGAEgASgJEhAKCGJhc2VfdXJsGAIgASgJEgwKBG1vZGUYAyABKAkSDwoHcHJvYmxlbRgEIAEoCRIoCgVwYXVzZRgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbjK9CAoRUmVmbGVjdGlvblNlcnZpY2USQgoJU3RhcnRUYXNrEhkuaGJ1cy52MS5TdGFydFRhc2tSZXF1ZXN0GhouaGJ1cy52MS5TdGFydFRhc2tSZXNwb25zZRJICgtSZWNvcmRTdGVwcxIbLmhidXMudjEuUmVjb3JkU3RlcHNSZXF1ZXN0GhwuaGJ1cy52MS5SZWNvcmRTdGVwc1Jlc3BvbnNlEkUKCkZpbmlzaFRhc2sSGi5oYnVzLnYxLkZpbmlzaFRhc2tSZXF1ZXN0GhsuaGJ1cy52MS5GaW5pc2hUYXNrUmVzcG9uc2USPAoHR2V0VGFzaxIXLmhidXMudjEuR2V0VGFza1JlcXVlc3QaGC5oYnVzLnYxLkdldFRhc2tSZXNwb25zZRJCCglMaXN0VGFza3MSGS5oYnVzLnYxLkxpc3RUYXNrc1JlcXVlc3QaGi5oYnVzLnYxLkxpc3RUYXNrc1Jlc3BvbnNlEk4KDVJlZmxlY3RPblRhc2sSHS5oYnVzLnYxLlJlZmxlY3RPblRhc2tSZXF1ZXN0Gh4uaGJ1cy52MS5SZWZsZWN0T25UYXNrUmVzcG9uc2USTgoNR2V0UmVmbGVjdGlvbhIdLmhidXMudjEuR2V0UmVmbGVjdGlvblJlcXVlc3QaHi5oYnVzLnYxLkdldFJlZmxlY3Rpb25SZXNwb25zZRJUCg9MaXN0UmV2aWV3SXRlbXMSHy5oYnVzLnYxLkxpc3RSZXZpZXdJdGVtc1JlcXVlc3QaIC5oYnVzLnYxLkxpc3RSZXZpZXdJdGVtc1Jlc3BvbnNlElcKEERlY2lkZVJldmlld0l0ZW0SIC5oYnVzLnYxLkRlY2lkZVJldmlld0l0ZW1SZXF1ZXN0GiEuaGJ1cy52MS5EZWNpZGVSZXZpZXdJdGVtUmVzcG9uc2USRQoKTGlzdE1vZGVscxIaLmhidXMudjEuTGlzdE1vZGVsc1JlcXVlc3QaGy5oYnVzLnYxLkxpc3RNb2RlbHNSZXNwb25zZRJLCgxTZWFyY2hTa2lsbHMSHC5oYnVzLnYxLlNlYXJjaFNraWxsc1JlcXVlc3QaHS5oYnVzLnYxLlNlYXJjaFNraWxsc1Jlc3BvbnNlEj8KCEdldFNraWxsEhguaGJ1cy52MS5HZXRTa2lsbFJlcXVlc3QaGS5oYnVzLnYxLkdldFNraWxsUmVzcG9uc2USXQoSUmVjb3JkU2tpbGxPdXRjb21lEiIuaGJ1cy52MS5SZWNvcmRTa2lsbE91dGNvbWVSZXF1ZXN0GiMuaGJ1cy52MS5SZWNvcmRTa2lsbE91dGNvbWVSZXNwb25zZRJOCg1Qcm9tb3RlTGVzc29uEh0uaGJ1cy52MS5Qcm9tb3RlTGVzc29uUmVxdWVzdBoeLmhidXMudjEuUHJvbW90ZUxlc3NvblJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_duration, file_hbus_v1_common, file_hbus_v1_memory, file_hbus_v1_memory_service, file_hbus_v1_review, file_hbus_v1_skill, file_hbus_v1_task]);
 
 /**
  * Request of StartTask.
@@ -860,6 +864,252 @@ export const PromoteLessonResponseSchema: GenMessage<PromoteLessonResponse> = /*
   messageDesc(file_hbus_v1_reflection_service, 22);
 
 /**
+ * Request of ListReviewItems.
+ *
+ * @generated from message hbus.v1.ListReviewItemsRequest
+ */
+export type ListReviewItemsRequest = Message<"hbus.v1.ListReviewItemsRequest"> & {
+  /**
+   * Items from tasks done for this user; this or agent is required, not both.
+   *
+   * @generated from field: string user = 1;
+   */
+  user: string;
+
+  /**
+   * Items from tasks that this agent does for nobody else.
+   *
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * Those in these states; empty means PENDING.
+   *
+   * @generated from field: repeated hbus.v1.ReviewState states = 3;
+   */
+  states: ReviewState[];
+
+  /**
+   * For how long to lease those that are PENDING to the caller; at most a day, unset = not at all. What another
+   * reviewer has is left out then. Needs the agent's name.
+   *
+   * @generated from field: google.protobuf.Duration lease = 4;
+   */
+  lease?: Duration | undefined;
+
+  /**
+   * 1 to 1,000; 0 means 100. Pages are cut earlier at 3 MiB, and shorter by what others have.
+   *
+   * @generated from field: int32 page_size = 5;
+   */
+  pageSize: number;
+
+  /**
+   * next_page_token of the page before; the other fields must be the same.
+   *
+   * @generated from field: string page_token = 6;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message hbus.v1.ListReviewItemsRequest.
+ * Use `create(ListReviewItemsRequestSchema)` to create a new message.
+ */
+export const ListReviewItemsRequestSchema: GenMessage<ListReviewItemsRequest> = /*@__PURE__*/
+  messageDesc(file_hbus_v1_reflection_service, 23);
+
+/**
+ * Response of ListReviewItems.
+ *
+ * @generated from message hbus.v1.ListReviewItemsResponse
+ */
+export type ListReviewItemsResponse = Message<"hbus.v1.ListReviewItemsResponse"> & {
+  /**
+   * Newest first.
+   *
+   * @generated from field: repeated hbus.v1.ReviewItem items = 1;
+   */
+  items: ReviewItem[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message hbus.v1.ListReviewItemsResponse.
+ * Use `create(ListReviewItemsResponseSchema)` to create a new message.
+ */
+export const ListReviewItemsResponseSchema: GenMessage<ListReviewItemsResponse> = /*@__PURE__*/
+  messageDesc(file_hbus_v1_reflection_service, 24);
+
+/**
+ * Request of DecideReviewItem.
+ *
+ * @generated from message hbus.v1.DecideReviewItemRequest
+ */
+export type DecideReviewItemRequest = Message<"hbus.v1.DecideReviewItemRequest"> & {
+  /**
+   * `namespaces/{namespace}/reviews/{id}`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * APPROVED, AMENDED or REJECTED; required.
+   *
+   * @generated from field: hbus.v1.ReviewState decision = 2;
+   */
+  decision: ReviewState;
+
+  /**
+   * What the lesson should say; required with AMENDED, refused otherwise. At most 8 KiB of UTF-8.
+   *
+   * @generated from field: string text = 3;
+   */
+  text: string;
+
+  /**
+   * Why; kept with the decision. At most 2,048 characters.
+   *
+   * @generated from field: string rationale = 4;
+   */
+  rationale: string;
+};
+
+/**
+ * Describes the message hbus.v1.DecideReviewItemRequest.
+ * Use `create(DecideReviewItemRequestSchema)` to create a new message.
+ */
+export const DecideReviewItemRequestSchema: GenMessage<DecideReviewItemRequest> = /*@__PURE__*/
+  messageDesc(file_hbus_v1_reflection_service, 25);
+
+/**
+ * Response of DecideReviewItem.
+ *
+ * @generated from message hbus.v1.DecideReviewItemResponse
+ */
+export type DecideReviewItemResponse = Message<"hbus.v1.DecideReviewItemResponse"> & {
+  /**
+   * The item as it stands now.
+   *
+   * @generated from field: hbus.v1.ReviewItem item = 1;
+   */
+  item?: ReviewItem | undefined;
+
+  /**
+   * How durable the decision is.
+   *
+   * @generated from field: hbus.v1.Durability durability = 2;
+   */
+  durability: Durability;
+};
+
+/**
+ * Describes the message hbus.v1.DecideReviewItemResponse.
+ * Use `create(DecideReviewItemResponseSchema)` to create a new message.
+ */
+export const DecideReviewItemResponseSchema: GenMessage<DecideReviewItemResponse> = /*@__PURE__*/
+  messageDesc(file_hbus_v1_reflection_service, 26);
+
+/**
+ * Request of ListModels.
+ *
+ * @generated from message hbus.v1.ListModelsRequest
+ */
+export type ListModelsRequest = Message<"hbus.v1.ListModelsRequest"> & {
+  /**
+   * Ask each model something small before, which costs a few tokens.
+   *
+   * @generated from field: bool probe = 1;
+   */
+  probe: boolean;
+};
+
+/**
+ * Describes the message hbus.v1.ListModelsRequest.
+ * Use `create(ListModelsRequestSchema)` to create a new message.
+ */
+export const ListModelsRequestSchema: GenMessage<ListModelsRequest> = /*@__PURE__*/
+  messageDesc(file_hbus_v1_reflection_service, 27);
+
+/**
+ * Response of ListModels.
+ *
+ * @generated from message hbus.v1.ListModelsResponse
+ */
+export type ListModelsResponse = Message<"hbus.v1.ListModelsResponse"> & {
+  /**
+   * The preferred one first; empty where none is configured, and rules do what models would.
+   *
+   * @generated from field: repeated hbus.v1.LanguageModel models = 1;
+   */
+  models: LanguageModel[];
+};
+
+/**
+ * Describes the message hbus.v1.ListModelsResponse.
+ * Use `create(ListModelsResponseSchema)` to create a new message.
+ */
+export const ListModelsResponseSchema: GenMessage<ListModelsResponse> = /*@__PURE__*/
+  messageDesc(file_hbus_v1_reflection_service, 28);
+
+/**
+ * How a language model is.
+ *
+ * @generated from message hbus.v1.LanguageModel
+ */
+export type LanguageModel = Message<"hbus.v1.LanguageModel"> & {
+  /**
+   * `{provider}/{model}`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Where it is asked.
+   *
+   * @generated from field: string base_url = 2;
+   */
+  baseUrl: string;
+
+  /**
+   * What it is held to: `json_schema`, `json_object` or `text`; looser than configured where it has refused that.
+   *
+   * @generated from field: string mode = 3;
+   */
+  mode: string;
+
+  /**
+   * Why the last call to it failed, for people; empty if it did not.
+   *
+   * @generated from field: string problem = 4;
+   */
+  problem: string;
+
+  /**
+   * For how long it is left alone after failures; unset where it may be asked.
+   *
+   * @generated from field: google.protobuf.Duration pause = 5;
+   */
+  pause?: Duration | undefined;
+};
+
+/**
+ * Describes the message hbus.v1.LanguageModel.
+ * Use `create(LanguageModelSchema)` to create a new message.
+ */
+export const LanguageModelSchema: GenMessage<LanguageModel> = /*@__PURE__*/
+  messageDesc(file_hbus_v1_reflection_service, 29);
+
+/**
  * Tasks and reflection. A reflection never blocks a task and never fails one.
  *
  * @generated from service hbus.v1.ReflectionService
@@ -935,6 +1185,38 @@ export const ReflectionService: GenService<{
     methodKind: "unary";
     input: typeof GetReflectionRequestSchema;
     output: typeof GetReflectionResponseSchema;
+  },
+  /**
+   * Lists what reflections found ineffective and somebody should look at, newest first, and leases it to the caller
+   * where asked to, so that two reviewers do not look at the same.
+   *
+   * @generated from rpc hbus.v1.ReflectionService.ListReviewItems
+   */
+  listReviewItems: {
+    methodKind: "unary";
+    input: typeof ListReviewItemsRequestSchema;
+    output: typeof ListReviewItemsResponseSchema;
+  },
+  /**
+   * Decides one review item. FAILED_PRECONDITION / WRONG_STATE where it is decided otherwise, or leased to another.
+   * Safe to retry as it is.
+   *
+   * @generated from rpc hbus.v1.ReflectionService.DecideReviewItem
+   */
+  decideReviewItem: {
+    methodKind: "unary";
+    input: typeof DecideReviewItemRequestSchema;
+    output: typeof DecideReviewItemResponseSchema;
+  },
+  /**
+   * Tells which language models this server may ask, and how they are.
+   *
+   * @generated from rpc hbus.v1.ReflectionService.ListModels
+   */
+  listModels: {
+    methodKind: "unary";
+    input: typeof ListModelsRequestSchema;
+    output: typeof ListModelsResponseSchema;
   },
   /**
    * Finds skills by what they are for.
