@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TypeVar
 
 from hindsight_bus.app.caller import Caller
@@ -146,15 +147,20 @@ class Skills:
         own = _own_skill(task, way)
         told = [_parsed(name, task) for name in task.told if "/skills/" in name]
         names = []
-        for name in dict.fromkeys([*told, own]):
-            if await self._holding(name, lambda name=name: self._try(name, task, trajectory, way)):  # type: ignore[misc]
-                names.append(str(name))
-        teaches = trajectory.outcome is TaskOutcome.SUCCESS and makes_a_skill(way, task.kind)
-        if teaches and await self._holding(own, lambda: self._learn(own, task, trajectory, way)):
-            names.append(str(own))
-        return tuple(dict.fromkeys(names))
+        for name in dict.fromkeys(told):
+            if name != own and await self._holding(name, partial(self._try, name, task, trajectory)):
+                names.append(name)
+        if await self._holding(own, partial(self._try_and_learn, own, task, trajectory, way)):
+            names.append(own)
+        return tuple(map(str, names))
 
-    async def _try(self, name: ResourceName, task: Task, trajectory: Trajectory, way: Way) -> bool:
+    async def _try_and_learn(self, own: ResourceName, task: Task, trajectory: Trajectory, way: Way) -> bool:
+        """Do both in one go: of tasks that end together one makes the skill, and the others count for it."""
+        was_tried = await self._try(own, task, trajectory)
+        teaches = trajectory.outcome is TaskOutcome.SUCCESS and makes_a_skill(way, task.kind)
+        return (teaches and await self._learn(own, task, trajectory, way)) or was_tried
+
+    async def _try(self, name: ResourceName, task: Task, trajectory: Trajectory) -> bool:
         """Count how a skill did in a task that went its way; tell whether it did."""
         found = await self._search.find(name)
         if found is None or await self._has_counted(name, task.id):

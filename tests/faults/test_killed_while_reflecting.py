@@ -1,6 +1,6 @@
 """Death in the middle of reflecting: each task ends with one reflection and each lesson is one memory.
 
-By rules, and by a model that is asked at most once an attempt.
+By rules, and by a model that is asked at most once an attempt. What worked counts once for its skill.
 """
 
 from __future__ import annotations
@@ -63,6 +63,41 @@ async def test_a_model_is_asked_at_most_once_an_attempt(
         [insight, _] = reflection.insights
         assert reflection.model == "fake/m"
         assert 1 <= calls[insight.text.split()[0]] <= reflection.attempts
+
+
+@forms("kills", 1, 20)
+async def test_every_success_counts_for_its_skill_once(
+    kills: int, serve: Serve, valkey: ValkeyProcess, chance: random.Random
+) -> None:
+    """Whenever the server dies, there is one skill for the kind of task, and it has worked as often as tasks did."""
+    server = await serve(valkey_url=valkey.url, partitions=PARTITIONS)
+    ended: list[Task] = []
+    for turn in range(kills):
+        async with client(server.target, "support", timeout=30.0) as bus:
+            ended += await asyncio.gather(*(_succeed(bus, 1000 * turn + n) for n in range(TASKS)))
+        await asyncio.sleep(chance.random() * 0.3)  # the fault itself: at any moment of the work
+        await server.kill()
+        await _let_leases_run_out(valkey)
+        await server.restart()
+    async with client(server.target, "support", timeout=30.0) as bus:
+        taught = {name for task in ended for name in (await _reflected(bus, task)).skills}
+        [hit] = (await bus.search_skills(kind="refund", fully_consistent=True)).hits
+        memories = [
+            memory.name async for memory in bus.list("agent:support:procedures", fully_consistent=True)
+        ]
+    assert taught == {hit.skill.name}
+    assert memories == [hit.skill.memory]
+    assert (hit.skill.successes, hit.skill.failures) == (kills * TASKS, 0)
+
+
+async def _succeed(bus: hbus.aio.Client, order: int) -> Task:
+    task = (await bus.start_task(f"Refund order {order}", kind="refund", user=USER)).task
+    calls = [
+        steps.tool_call(1, "get_order", {"id": order}, result="1 order"),
+        steps.tool_call(2, "refund", {"id": order}, result="done"),
+    ]
+    await bus.record_steps(task, calls)
+    return (await bus.finish_task(task, "success")).task
 
 
 def _tool_in(asked: Asked) -> str:

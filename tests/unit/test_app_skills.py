@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -263,3 +264,24 @@ async def test_an_agent_of_little_trust_cannot_talk_a_skill_up() -> None:
         skill = await report(node, skill, is_success=True, ceiling=0.3)
     assert skill.skill.record.confidence <= 0.3
     assert (await node.start("Refund order 1002", "aftersales")).skills == []
+
+
+async def test_tasks_that_end_together_count_for_one_skill() -> None:
+    """One of them makes it, wherever its reflection is done; all count."""
+    node = TaskNode()
+    tasks = []
+    for n in range(1001, 1007):
+        task = (await node.start(f"Refund order {n}", "aftersales")).task
+        await node.record(task, *steps(n), agent="aftersales")
+        tasks.append((await node.finish(task, TaskOutcome.SUCCESS)).task)
+    other = TaskNode(store=node.store, clock=node.clock, ids=node.ids)
+    trajectories = [await TaskRecords(node.records).trajectory(task.record) for task in tasks]
+    taught = await asyncio.gather(
+        *(
+            (node, other)[n % 2].skills.learn(task.record, trajectory)
+            for n, (task, trajectory) in enumerate(zip(tasks, trajectories, strict=True))
+        )
+    )
+    [only] = {name for names in taught for name in names}
+    skill = await node.skill_search.get(ResourceName.parse(only, "skills", "default"))
+    assert (skill.skill.record.successes, skill.skill.record.version) == (6, 1)
