@@ -71,12 +71,12 @@ class MemoryServicer:
     ) -> pb.SearchMemoriesResponse:
         """Find memories."""
         answer = await self._searcher.search(caller, queries.decode_search(request, caller.tenant))
-        return pb.SearchMemoriesResponse(
-            hits=map(queries.encode_hit, answer.hits),
-            token=queries.encode_token(answer.positions, caller.tenant),
-            dense_skipped=answer.dense_skipped,
-            pinned=map(queries.encode_hit, answer.pinned),
+        response = pb.SearchMemoriesResponse(
+            token=queries.encode_token(answer.positions, caller.tenant), dense_skipped=answer.dense_skipped
         )
+        queries.fill_hits(response.hits, answer.hits)
+        queries.fill_hits(response.pinned, answer.pinned)
+        return response
 
     async def GetMemory(self, caller: Caller, request: pb.GetMemoryRequest) -> pb.GetMemoryResponse:
         """Read one memory."""

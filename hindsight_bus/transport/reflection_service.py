@@ -45,13 +45,14 @@ class ReflectionServicer:
     async def StartTask(self, caller: Caller, request: pb.StartTaskRequest) -> pb.StartTaskResponse:
         """Start one task."""
         started = await self._tasks.start(caller, tasks.decode_start(request, caller.tenant))
-        return pb.StartTaskResponse(
+        response = pb.StartTaskResponse(
             task=tasks.encode_task(started.task),
-            lessons=map(queries.encode_hit, started.lessons),
             skills=map(skills.encode_skill, started.skills),
             token=queries.encode_token(started.positions, caller.tenant),
             durability=self._outcomes.durability,
         )
+        queries.fill_hits(response.lessons, started.lessons)
+        return response
 
     async def RecordSteps(self, caller: Caller, request: pb.RecordStepsRequest) -> pb.RecordStepsResponse:
         """Record steps of one task."""

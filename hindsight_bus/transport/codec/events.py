@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hbus.v1 import bus_service_pb2 as pb
-from hbus.v1.conflict_pb2 import Conflict
 from hbus.v1.event_pb2 import Event
 from hbus.v1.event_pb2 import EventKind as WireKind
 from hindsight_bus.app import watch
@@ -16,7 +15,7 @@ from hindsight_bus.domain.memory import MemoryType
 from hindsight_bus.domain.names import conflict_name, skill_name, task_name
 from hindsight_bus.domain.query import EventFilter
 from hindsight_bus.transport.codec import fields
-from hindsight_bus.transport.codec.memories import encode_memory, timestamp, vector_of
+from hindsight_bus.transport.codec.memories import encode_memory, fill_memory, fill_time, vector_of
 from hindsight_bus.transport.codec.queries import MAX_QUERY_CHARS, decode_tokens, encode_token, filter_lines
 
 _EVENTS_TAG = bytes([pb.SubscribeResponse.EVENTS_FIELD_NUMBER << 3 | 2])
@@ -117,35 +116,34 @@ def _encode_batch(batch: watch.Batch, tenant: str) -> bytes:
 def event_alone(event: WatchEvent) -> bytes:
     """Return this event as the serialised field 1 of a message: an ``EventBatch``, or a ``Delivery``."""
     if not isinstance(event.wire, bytes):
-        event.wire = pb.EventBatch(events=[encode_event(event)]).SerializeToString()
+        alone = pb.EventBatch()
+        fill_event(alone.events.add(), event)
+        event.wire = alone.SerializeToString()
     return event.wire
 
 
-def encode_event(watched: WatchEvent) -> Event:
-    """Return an event with its memory as it was then."""
+def fill_event(encoded: Event, watched: WatchEvent) -> None:
+    """Write an event, with its memory as it was then, into an empty message."""
     event, entry = watched.event, watched.entry
-    encoded = Event(
-        kind=fields.number(event.kind),
-        namespace=str(event.namespace),
-        state_before=fields.number(event.before),
-        state_after=fields.number(event.after),
-        agent=event.agent,
-        time=timestamp(entry.time_ms),
-        partition=entry.partition,
-        revision=entry.revision,
-        index=watched.index,
-        reason=event.reason,
-    )
+    encoded.kind = fields.number(event.kind)
+    encoded.namespace = str(event.namespace)
+    encoded.state_before = fields.number(event.before)
+    encoded.state_after = fields.number(event.after)
+    encoded.agent = event.agent
+    fill_time(encoded.time, entry.time_ms)
+    encoded.partition = entry.partition
+    encoded.revision = entry.revision
+    encoded.index = watched.index
+    encoded.reason = event.reason
     match event.kind:
         case EventKind.TASK:
             encoded.task = task_name(event.namespace, event.memory_id)
         case EventKind.SKILL:
             encoded.skill = skill_name(event.namespace, event.memory_id)
         case _:
-            encoded.memory.CopyFrom(encode_memory(watched.memory))
+            fill_memory(encoded.memory, watched.memory)
     if event.conflict_id:
-        encoded.conflict.CopyFrom(Conflict(name=conflict_name(event.namespace, event.conflict_id)))
-    return encoded
+        encoded.conflict.name = conflict_name(event.namespace, event.conflict_id)
 
 
 def varint(number: int) -> bytes:

@@ -24,9 +24,9 @@ from hindsight_bus.transport.codec import fields
 from hindsight_bus.transport.codec.events import (
     decode_event_filter,
     decode_start,
-    encode_event,
     encode_meaning,
     event_alone,
+    fill_event,
     varint,
 )
 from hindsight_bus.transport.codec.memories import timestamp
@@ -222,12 +222,9 @@ def _encode_in_batch(delivery: Delivery) -> bytes:
 
 def encode_delivery(delivery: Delivery) -> group_pb2.Delivery:
     """Return one delivery for the wire."""
-    return group_pb2.Delivery(
-        event=encode_event(delivery.watched),
-        ack_id=_ack_id(delivery),
-        attempt=delivery.attempt,
-        fence=delivery.number,
-    )
+    encoded = group_pb2.Delivery(ack_id=_ack_id(delivery), attempt=delivery.attempt, fence=delivery.number)
+    fill_event(encoded.event, delivery.watched)
+    return encoded
 
 
 def _ack_id(delivery: Delivery) -> str:
@@ -284,13 +281,14 @@ def encode_group(status: GroupStatus, tenant: str) -> pb.Group:
 def encode_dead_letter(buried: BuriedEvent) -> group_pb2.DeadLetter:
     """Return a dead letter for the wire."""
     letter = buried.letter
-    return group_pb2.DeadLetter(
+    encoded = group_pb2.DeadLetter(
         id=f"{buried.partition}-{letter.sequence}",
-        event=encode_event(buried.watched),
         attempts=letter.attempts,
         reason=letter.reason,
         time=timestamp(letter.time_ms),
     )
+    fill_event(encoded.event, buried.watched)
+    return encoded
 
 
 def _encode_ms(milliseconds: int) -> Duration:

@@ -244,58 +244,70 @@ def timestamp(ms: int) -> Timestamp | None:
     """Return a time; None, which leaves a field unset, for 0."""
     if not ms:
         return None
-    seconds, rest_ms = divmod(ms, 1000)
-    return Timestamp(seconds=seconds, nanos=rest_ms * 1_000_000)
+    time = Timestamp()
+    fill_time(time, ms)
+    return time
+
+
+def fill_time(time: Timestamp, ms: int) -> None:
+    """Write Unix milliseconds into a time; 0 leaves it unset."""
+    if ms:
+        time.seconds, rest_ms = divmod(ms, 1000)
+        time.nanos = rest_ms * 1_000_000
 
 
 def encode_memory(memory: Memory) -> pb.Memory:
-    """Return a memory for the wire; about 20 us."""
-    head, version = memory.head, memory.version
-    namespace = str(head.namespace)
-    encoded = pb.Memory(
-        name=memory_name(namespace, head.memory_id),
-        type=fields.number(version.type),
-        text=version.text,
-        subject=version.subject,
-        value=version.value,
-        cardinality=fields.number(version.cardinality),
-        aliases=version.aliases,
-        tags=version.tags,
-        about=version.about,
-        language=version.language,
-        confidence=_stated_confidence(memory),
-        effective_confidence=head.effective_confidence,
-        importance=version.importance,
-        explicit=version.explicit,
-        pinned=version.pinned,
-        event_time=timestamp(version.event_time_ms),
-        create_time=timestamp(memory.create_time_ms),
-        update_time=timestamp(memory.update_time_ms),
-        expire_time=timestamp(version.expire_time_ms),
-        state=fields.number(head.state),
-        version=version.number,
-        etag=memory.etag,
-        subject_derived=version.subject_derived,
-        revision=memory.revision,
-        vector_pending=memory.vector_pending,
-        conversation=version.conversation,
-        task=version.task,
-        claims=[_encode_claim(claim) for claim in reversed(head.claims)],
-    )
-    _encode_rare(encoded, memory, namespace)
+    """Return a memory for the wire."""
+    encoded = pb.Memory()
+    fill_memory(encoded, memory)
     return encoded
 
 
-def _encode_rare(encoded: pb.Memory, memory: Memory, namespace: str) -> None:
+def fill_memory(encoded: pb.Memory, memory: Memory) -> None:
+    """Write a memory into an empty message: one made apart would be copied into the message that holds it."""
+    head, version = memory.head, memory.version
+    namespace = str(head.namespace)
+    encoded.name = memory_name(namespace, head.memory_id)
+    encoded.type = fields.number(version.type)
+    encoded.text = version.text
+    encoded.subject = version.subject
+    encoded.value = version.value
+    encoded.cardinality = fields.number(version.cardinality)
+    encoded.about = version.about
+    encoded.language = version.language
+    encoded.confidence = _stated_confidence(memory)
+    encoded.effective_confidence = head.effective_confidence
+    encoded.importance = version.importance
+    encoded.explicit = version.explicit
+    encoded.pinned = version.pinned
+    fill_time(encoded.event_time, version.event_time_ms)
+    fill_time(encoded.create_time, memory.create_time_ms)
+    fill_time(encoded.update_time, memory.update_time_ms)
+    fill_time(encoded.expire_time, version.expire_time_ms)
+    encoded.state = fields.number(head.state)
+    encoded.version = version.number
+    encoded.etag = memory.etag
+    encoded.subject_derived = version.subject_derived
+    encoded.revision = memory.revision
+    encoded.vector_pending = memory.vector_pending
+    encoded.conversation = version.conversation
+    encoded.task = version.task
+    for claim in reversed(head.claims):
+        _fill_claim(encoded.claims.add(), claim)
+    _fill_rare(encoded, memory, namespace)
+
+
+def _fill_rare(encoded: pb.Memory, memory: Memory, namespace: str) -> None:
     """Set what most memories lack."""
     head, version = memory.head, memory.version
+    if version.tags:
+        encoded.tags.extend(version.tags)
+    if version.aliases:
+        encoded.aliases.extend(version.aliases)
     if version.attributes:
         encoded.attributes.ParseFromString(version.attributes)
-    if version.attachments:
-        encoded.attachments.extend(
-            pb.Attachment(uri=each.uri, media_type=each.media_type, title=each.title)
-            for each in version.attachments
-        )
+    for each in version.attachments:
+        encoded.attachments.add(uri=each.uri, media_type=each.media_type, title=each.title)
     if version.supersedes:
         encoded.supersedes.extend(memory_name(namespace, each) for each in version.supersedes)
     if head.superseded_by:
@@ -309,17 +321,15 @@ def _stated_confidence(memory: Memory) -> float:
     return max(latest.values(), default=memory.version.confidence)
 
 
-def _encode_claim(claim: Claim) -> pb.Claim:
-    return pb.Claim(
-        speaker=claim.speaker,
-        agent=claim.agent,
-        channel=fields.number(claim.channel),
-        confidence=claim.confidence,
-        event_time=timestamp(claim.event_time_ms),
-        source=claim.source,
-        version=claim.version,
-        sequence=claim.sequence,
-    )
+def _fill_claim(encoded: pb.Claim, claim: Claim) -> None:
+    encoded.speaker = claim.speaker
+    encoded.agent = claim.agent
+    encoded.channel = fields.number(claim.channel)
+    encoded.confidence = claim.confidence
+    fill_time(encoded.event_time, claim.event_time_ms)
+    encoded.source = claim.source
+    encoded.version = claim.version
+    encoded.sequence = claim.sequence
 
 
 def encode_version(past: PastVersion) -> pb.MemoryVersion:

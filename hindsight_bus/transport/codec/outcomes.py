@@ -14,7 +14,7 @@ from hindsight_bus.domain.errors import HbusError
 from hindsight_bus.domain.position import Positions
 from hindsight_bus.transport.codec import fields
 from hindsight_bus.transport.codec.conflicts import encode_conflict
-from hindsight_bus.transport.codec.memories import encode_memory
+from hindsight_bus.transport.codec.memories import encode_memory, fill_memory
 from hindsight_bus.transport.codec.queries import encode_token
 from hindsight_bus.transport.errors import failure_of
 
@@ -32,14 +32,16 @@ class Outcomes:
 
     def written(self, outcome: Outcome, tenant: str) -> pb.WriteMemoryResponse:
         """Return the answer to a write."""
-        return pb.WriteMemoryResponse(
+        response = pb.WriteMemoryResponse(
             decision=fields.number(outcome.decision),
-            memory=encode_memory(outcome.memory) if outcome.memory else None,
             conflict=encode_conflict(outcome.conflict) if outcome.conflict else None,
             reason=outcome.reason,
-            token=encode_token(outcome.positions, tenant),
             durability=self._durability,
         )
+        response.token.token = outcome.positions.encode(tenant)
+        if outcome.memory:
+            fill_memory(response.memory, outcome.memory)
+        return response
 
     def updated(self, outcome: Outcome, tenant: str) -> pb.UpdateMemoryResponse:
         """Return the answer to an update."""

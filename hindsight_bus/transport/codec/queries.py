@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
 
 from hbus.v1 import memory_pb2, namespace_pb2
 from hbus.v1.common_pb2 import Consistency, ConsistencyToken
@@ -15,7 +17,7 @@ from hindsight_bus.domain.policy import RankingProfile, RankingWeights
 from hindsight_bus.domain.position import MAX_TOKENS, Positions
 from hindsight_bus.domain.query import LIVE_STATES, Filter, SearchChannel
 from hindsight_bus.transport.codec import fields
-from hindsight_bus.transport.codec.memories import encode_memory, vector_of
+from hindsight_bus.transport.codec.memories import fill_memory, vector_of
 
 _MAX_TOP_K = 100
 MAX_QUERY_CHARS = 2048
@@ -131,13 +133,11 @@ def encode_token(positions: Positions, tenant: str) -> ConsistencyToken:
     return ConsistencyToken(token=positions.encode(tenant))
 
 
-def encode_hit(hit: Hit) -> SearchHit:
-    """Return one hit for the wire."""
-    found = hit.candidate
-    return SearchHit(
-        memory=encode_memory(hit.memory),
-        score=found.score,
-        parts=ScoreParts(
+def fill_hits(encoded: RepeatedCompositeFieldContainer[SearchHit], hits: Iterable[Hit]) -> None:
+    """Write hits into a message."""
+    for hit in hits:
+        found = hit.candidate
+        parts = ScoreParts(
             relevance=found.relevance,
             recency=found.recency,
             importance=found.importance,
@@ -146,6 +146,8 @@ def encode_hit(hit: Hit) -> SearchHit:
             subject=found.subject,
             temporal=found.temporal,
             neighbours=found.neighbours,
-        ),
-        rivals=map(encode_memory, hit.rivals),
-    )
+        )
+        filled = encoded.add(score=found.score, parts=parts)
+        fill_memory(filled.memory, hit.memory)
+        for rival in hit.rivals:
+            fill_memory(filled.rivals.add(), rival)
