@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import signal
+import socket
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,6 @@ from tests.docs.blocks import ROOT, Block, pattern
 from tests.waiting import until
 
 WITHIN_S = 90.0
-_PORT = "50051"
 _MAIN = "from hindsight_bus.cli import main; main()"
 _INTERRUPTED = (0, 130, -signal.SIGINT)
 
@@ -30,7 +30,7 @@ for each in "$@"; do case "$each" in ./*) test -f "$each/pyproject.toml" || exit
 """
 # Each block goes on with the variables and the folder that the one before has left.
 _BLOCK = """
-set -euo pipefail
+set -aeuo pipefail
 if [ -f {state} ]; then source {state}; cd "$(cat {state}.place)"; fi
 trap 'export -p > {state}; pwd > {state}.place' EXIT
 {text}
@@ -54,9 +54,12 @@ class _Running:
 class Stage:
     """Plays the blocks of one page."""
 
-    def __init__(self, place: Path, target: str) -> None:
+    def __init__(self, place: Path, target: str, data_dir: Path) -> None:
         self._place = place
         self._target = target
+        self._data_dir = data_dir
+        self._ports = {"50051": target.rpartition(":")[2], "50052": _free_port(), "8765": _free_port()}
+        """The ports that pages name, and those that stand for them here."""
         self._running: list[_Running] = []
         self._checkout = place / "checkout"
         self._build()
@@ -85,21 +88,31 @@ class Stage:
         if not pattern(self._moved(block.output)).search(printed.read_text()):
             raise Failed(block, f"it should print\n{block.output}", printed.read_text())
 
-    async def close(self) -> None:
+    async def finish(self) -> None:
         """Press Ctrl-C where something goes on, once it has printed what it should."""
-        for each in reversed(self._running):
-            try:
-                await self._said(each)
-            finally:
-                os.killpg(each.process.pid, signal.SIGINT)
-                await each.process.wait()
-            if each.process.returncode not in _INTERRUPTED:
-                raise Failed(each.block, f"exit code {each.process.returncode}", each.printed.read_text())
+        while self._running:
+            running = self._running[-1]
+            await self._said(running)
+            os.killpg(running.process.pid, signal.SIGINT)
+            await running.process.wait()
+            self._running.pop()
+            if running.process.returncode not in _INTERRUPTED:
+                problem = f"exit code {running.process.returncode}"
+                raise Failed(running.block, problem, running.printed.read_text())
+
+    async def close(self) -> None:
+        """End what still goes on."""
+        for running in self._running:
+            if running.process.returncode is None:
+                os.killpg(running.process.pid, signal.SIGKILL)
+                await running.process.wait()
 
     async def _said(self, running: _Running) -> None:
         wanted = pattern(self._moved(running.block.output))
 
         async def is_printed() -> bool:
+            if running.process.returncode is not None:
+                raise Failed(running.block, "it ended by itself", running.printed.read_text())
             return wanted.search(running.printed.read_text()) is not None
 
         try:
@@ -125,13 +138,15 @@ class Stage:
         return ("bash", "-c", _BLOCK.format(state=self._place / "state", text=text))
 
     def _moved(self, text: str) -> str:
-        """Return a text with the port of this server for the usual one."""
-        return text.replace(_PORT, self._target.rpartition(":")[2])
+        for named, port in self._ports.items():
+            text = text.replace(f":{named}", f":{port}")
+        return text
 
     def _environment(self) -> dict[str, str]:
         paths = (self._place / "bin", self._checkout / ".venv" / "bin")
         return {
             "HOME": str(self._place / "home"),
+            "HBUS_EMBEDDER": "use",  # for servers that a page starts: that of the one that is there
             "HBUS_TARGET": self._target,
             "LANG": "C.UTF-8",
             "PATH": os.pathsep.join([*map(str, paths), os.environ["PATH"]]),
@@ -140,7 +155,9 @@ class Stage:
         }
 
     def _build(self) -> None:
-        (self._place / "home").mkdir()
+        usual = self._place / "home" / ".local" / "share" / "hindsight-bus"
+        usual.parent.mkdir(parents=True)
+        usual.symlink_to(self._data_dir)
         commands = self._checkout / ".venv" / "bin"
         commands.mkdir(parents=True)
         for each in ROOT.iterdir():
@@ -154,6 +171,11 @@ class Stage:
         grpcurl = Path(sys.executable).with_name("grpcurl")
         if grpcurl.exists():
             (commands / "grpcurl").symlink_to(grpcurl)
+
+
+def _free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return str(probe.getsockname()[1])
 
 
 def _script(path: Path, text: str) -> None:

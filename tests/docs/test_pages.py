@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+import hbus.aio
 from tests.docs.blocks import ALSO, ROOT, RUN, blocks, indented, languages, pages
-from tests.docs.stage import Stage
+from tests.docs.stage import WITHIN_S, Stage
 from tests.faults.processes import ServerProcess
 
 PAGES = pages()
@@ -26,7 +27,15 @@ def test_every_block_says_what_it_is(page: Path) -> None:
     assert indented(page) == []
 
 
+async def _warm_up(target: str) -> None:
+    """Wait until the model is loaded, which a busy machine takes its time for; commands give up sooner."""
+    async with hbus.aio.connect(target, agent="warm-up", timeout=WITHIN_S) as bus:
+        written = await bus.write("task:warm-up:scratch", "Is the model there?", type="episodic")
+        await bus.search("task:warm-up:scratch", "model", after=written.token, require_vectors=True)
+
+
 @pytest.mark.e2e
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", PLAYED, ids=_name)
 async def test_what_a_page_says_works(page: Path) -> None:
     """On an empty store, from top to bottom."""
@@ -35,10 +44,12 @@ async def test_what_a_page_says_works(page: Path) -> None:
         server = ServerProcess(Path(place), embedder="use")
         if any(block.needs_server for block in played):
             await server.start()
-        stage = Stage(Path(place), server.target)
+            await _warm_up(server.target)
+        stage = Stage(Path(place), server.target, server.data_dir)
         try:
             for block in played:
                 await stage.play(block)
+            await stage.finish()
         finally:
             await stage.close()
             await server.close()

@@ -201,6 +201,27 @@ class ServerProcess(ChildProcess):
         return ""
 
 
+class InstalledServer(ServerProcess):
+    """``hbus serve`` by the command of another environment, which knows nothing of this one."""
+
+    def __init__(self, place: Path, command: Path, **settings: object) -> None:
+        super().__init__(place, "installed", **settings)
+        self._hbus = str(command)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Its environment: the settings, and no path to modules."""
+        return {name: value for name, value in self._environment().items() if name != "PYTHONPATH"}
+
+    def _command(self) -> tuple[str, ...]:
+        listen = self.target or "127.0.0.1:0"
+        return (self._hbus, "serve", "--listen", listen, "--data-dir", str(self.data_dir))
+
+    async def launch(self) -> None:
+        """Start, and return at once."""
+        await self._spawn(*self._command(), env=self.environment)
+
+
 class ValkeyProcess(ChildProcess):
     """A Valkey on a UNIX socket, append-only with an fsync before each reply; it keeps its data over restarts.
 
