@@ -10,6 +10,7 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -204,7 +205,7 @@ class ServerProcess(ChildProcess):
 class InstalledServer(ServerProcess):
     """``hbus serve`` by the command of another environment, which knows nothing of this one."""
 
-    def __init__(self, place: Path, command: Path, **settings: object) -> None:
+    def __init__(self, place: Path, command: Path, **settings: Any) -> None:
         super().__init__(place, "installed", **settings)
         self._hbus = str(command)
 

@@ -28,20 +28,18 @@ async def test_a_snapshot_restored_elsewhere_is_the_same_memory() -> None:
         try:
             await source.start()
             await first.start()
-            async with hbus.aio.connect(first.target, agent="support") as bus:
-                kept = await bus.write(
-                    FACTS, "用户偏好用表格展示对比数据", subject="preference", confidence=0.9
-                )
-                weaker = await bus.write(FACTS, "Prefers charts", subject="preference", confidence=0.5)
+            async with hbus.aio.connect(first.target, agent="support", timeout=60.0) as bus:
+                earlier = await bus.write(FACTS, "Prefers charts", subject="preference")
+                kept = await bus.write(FACTS, "用户偏好用表格展示对比数据", subject="preference")
                 await _snapshot(source, restored)
                 lost = await bus.write(FACTS, "Written after the backup", subject="late")
             await _restore(restored)
             await second.start()
-            async with hbus.aio.connect(second.target, agent="support") as bus:
+            async with hbus.aio.connect(second.target, agent="support", timeout=60.0) as bus:
                 found = await bus.search(FACTS, "对比数据该怎么展示?", after=kept.token)
                 assert [hit.memory.name for hit in found.hits] == [kept.memory.name]
-                history = await bus.get(weaker.memory)
-                assert hbus.label(hbus.MemoryState, history.state) == "overridden"
+                replaced = await bus.get(earlier.memory)
+                assert hbus.label(hbus.MemoryState, replaced.state) == "superseded"
                 with pytest.raises(hbus.errors.LogDiverged):
                     await bus.search(FACTS, "charts", after=lost.token)
                 await bus.write(FACTS, "Goes on", subject="new")
