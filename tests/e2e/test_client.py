@@ -18,6 +18,9 @@ import hbus.aio
 from hbus import errors
 from hbus.v1.bus_service_pb2 import (
     Checkpoint,
+    ConsumeResponse,
+    DeliveryBatch,
+    GroupOpened,
     PublishResponse,
     SnapshotBatch,
     SubscribeResponse,
@@ -25,6 +28,7 @@ from hbus.v1.bus_service_pb2 import (
 )
 from hbus.v1.common_pb2 import ConsistencyToken, ItemError
 from hbus.v1.event_pb2 import Event
+from hbus.v1.group_pb2 import Delivery
 from hbus.v1.memory_pb2 import Memory
 from hbus.v1.memory_service_pb2 import (
     BatchWriteMemoriesResponse,
@@ -467,3 +471,36 @@ async def test_publishing_survives_cuts_with_one_effect_a_write(bus: ScriptedBus
     assert effects == {write.request_id: write.memory.text for write in writes}
     refused = [published.index for published in answered if isinstance(published.outcome, errors.HbusError)]
     assert refused == [7]
+
+
+# --- consumers ---
+
+
+async def test_a_member_that_stops_while_the_server_is_away_does_not_hammer_at_it(
+    bus: ScriptedBus,
+) -> None:
+    """What it has settled is said again after pauses, for as long as its grace lasts."""
+    comings = 0
+
+    def consume(requests: Any, context: grpc.ServicerContext) -> Iterator[ConsumeResponse]:
+        nonlocal comings
+        comings += 1
+        if comings > 1:
+            raise Refuse(grpc.StatusCode.UNAVAILABLE, "DRAINING")
+        for request in requests:
+            match request.WhichOneof("message"):
+                case "open":
+                    yield ConsumeResponse(opened=GroupOpened())
+                case "credit":
+                    yield ConsumeResponse(events=DeliveryBatch(deliveries=[Delivery(ack_id="a", attempt=1)]))
+                case "settle":
+                    raise Refuse(grpc.StatusCode.UNAVAILABLE, "DRAINING")
+
+    bus.handlers["Consume"] = consume
+    async with hbus.aio.connect(bus.target, agent="worker") as client:
+        consumption = client.consume(lambda delivery: asyncio.sleep(0), group="mail")
+        await consumption.__aenter__()
+        while comings < 2:  # noqa: ASYNC110 - the server's threads could set no event
+            await asyncio.sleep(0.001)
+        await consumption.stop(grace=1.0)
+    assert comings < 20

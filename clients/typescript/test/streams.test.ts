@@ -329,6 +329,28 @@ test("what ends a consumer is told by consume, done and stop alike", async () =>
   await assert.rejects(consumption.stop(), errors.NotFound);
 });
 
+test("a member that stops while the server is away does not hammer at it", async () => {
+  let comings = 0;
+  const group = new ScriptedGroup("a");
+  group.beforeAnswer = () => {
+    throw refuse(Code.Unavailable, "DRAINING");
+  };
+  await using bus = await ScriptedBus.serve(
+    {},
+    {
+      consume: async function* (requests, context) {
+        if (++comings > 1) throw refuse(Code.Unavailable, "DRAINING");
+        yield* group.consume(requests, context);
+      },
+    },
+  );
+  const consumption = await bus.connect().consume(() => {}, { group: "mail" });
+  while (comings < 2) await setTimeout(1);
+  await consumption.stop(300);
+  assert.ok(comings < 10, `it came ${comings} times`);
+  assert.equal(group.settled.get("a"), "ack");
+});
+
 test("the signal stops a consumer", async () => {
   const group = new ScriptedGroup();
   await using bus = await ScriptedBus.serve({}, { consume: group.consume });

@@ -108,8 +108,15 @@ class Consumption:
             if pause is None:
                 raise failure
             _log.warning("consuming cut (%s), coming back in %.2f s", failure, pause)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), pause)
+            await self._pause(pause)
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait; to be told to stop cuts the wait short once."""
+        if self._stopping.is_set():
+            await asyncio.sleep(seconds)
+            return
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), seconds)
 
     async def _serve(self) -> None:
         """Serve one stream, until both sides have said all that they had to."""
