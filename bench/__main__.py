@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 import uvloop
 
-from bench import calls, groups, matcher, store, streams, subscribers
+from bench import calls, groups, latency, matcher, store, streams, subscribers
 from bench.data import Namespace
 from bench.processes import end_on_sigterm
 from bench.report import Report, Result
@@ -23,7 +23,7 @@ from bench.rig import Rig, set_up
 
 _SIZES = [1_000, 10_000]
 _LARGEST = 100_000
-_PARTS = ("matcher", "calls", "streams", "groups", "subscribers", "cold")
+_PARTS = ("matcher", "calls", "streams", "groups", "subscribers", "latency", "cold")
 
 
 def _arguments() -> argparse.Namespace:
@@ -35,14 +35,17 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-async def _fill(rig: Rig, sizes: list[int], report: Report) -> tuple[list[Namespace], list[Namespace]]:
-    """Return namespaces that are only read, and as many that are written to."""
+async def _fill(
+    rig: Rig, sizes: list[int], report: Report, *, are_written: bool
+) -> tuple[list[Namespace], list[Namespace]]:
+    """Return namespaces that are only read and, where any ``are_written`` to, as many for that."""
     read, written = [], []
     for size in sizes:
         space, filled = await rig.fill(f"user:read{size}:bench", size)
         report.add(store.ingest(rig, space, filled))
         read.append(space)
-        written.append((await rig.fill(f"user:write{size}:bench", size))[0])
+        if are_written:
+            written.append((await rig.fill(f"user:write{size}:bench", size))[0])
     return read, written
 
 
@@ -56,7 +59,9 @@ async def _run(options: argparse.Namespace, directory: Path, report: Report) -> 
 
 
 async def _run_on(rig: Rig, options: argparse.Namespace, report: Report) -> None:
-    read, written = await _fill(rig, _SIZES + [_LARGEST] * options.full, report)
+    sizes = _SIZES + [_LARGEST] * options.full
+    are_written = not {"latency"}.issuperset(options.only)
+    read, written = await _fill(rig, sizes, report, are_written=are_written)
     report.add(*store.raw_reads(rig, read[1]))
     await store.settle(rig)
     gc.freeze()
@@ -72,6 +77,7 @@ async def _measured(
         "streams": lambda: streams.measure(rig, read[1], written[1], options.rounds),
         "groups": lambda: groups.measure(rig, read[1], options.rounds),
         "subscribers": lambda: subscribers.measure(rig, options.rounds, options.seconds),
+        "latency": lambda: latency.measure(rig, read),
         "cold": lambda: store.cold_loads(rig, [*read[1:], written[1]]),
         "calls": lambda: calls.measure(rig, read, written, options.rounds, options.seconds),
     }

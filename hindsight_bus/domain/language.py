@@ -15,6 +15,8 @@ _UNITS = re.compile(
     rf"|(?P<english>(?<![{_LATIN}])[A-Za-z]+(?![{_LATIN}]))|(?P<latin>[{_LATIN}]+)"
     r"|(?P<other>[^\W\d_])"
 )
+_PLAIN = re.compile(r"[\x00-\x7f\u4e00-\u9fff\u3001\u3002\u201c\u201d\u2014\u2018\u2019]*")
+"""What most texts are of: characters that have no other form but upper and lower case."""
 _FORMAT_CHARACTERS = re.compile(r"[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")
 
 # Characters that the rules of this package and common names are written with; not a converter.
@@ -74,8 +76,10 @@ def fold(text: str) -> str:
     format characters dropped, white space collapsed to single spaces. Punctuation stays: ``C``, ``C#`` and ``C++``
     differ.
     """
-    visible = _FORMAT_CHARACTERS.sub("", text)
-    folded = visible.casefold() if visible.isascii() else _nfkc_casefold(visible)
+    if text.isascii() or _PLAIN.fullmatch(text):
+        folded = text.casefold()
+    else:
+        folded = _nfkc_casefold(_FORMAT_CHARACTERS.sub("", text))
     return " ".join(folded.split())
 
 

@@ -1,5 +1,7 @@
 """Language is told by script, and folding makes equal texts equal."""
 
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,3 +66,10 @@ def test_traditional_characters_become_simplified_in_place() -> None:
     """The replacement is one for one, and simplified text is left alone."""
     assert simplify("用戶住在臺北，喜歡這樣說話") == "用户住在台北，喜欢这样说话"
     assert simplify("用户住在台北") == "用户住在台北"
+
+
+@given(st.text(st.characters(max_codepoint=0x7F) | st.sampled_from("用户偏好表格。、“”—‘’ＡＢß①")))
+def test_folding_is_nfkc_casefold(text: str) -> None:
+    """Folding is Unicode's NFKC_Casefold, also where a text is so plain that it takes a shorter way."""
+    once = unicodedata.normalize("NFKC", unicodedata.normalize("NFD", text).casefold())
+    assert fold(text) == " ".join(unicodedata.normalize("NFKC", once.casefold()).split())

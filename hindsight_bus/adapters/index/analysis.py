@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from threading import Lock
+from typing import NamedTuple, TypeVar
 
 import snowballstemmer
 
@@ -19,6 +20,16 @@ _RUNS = re.compile(
 _CACHED_WORDS = 100_000
 
 Cut = Callable[[str], list[str]]
+T = TypeVar("T")
+
+
+class Named(NamedTuple):
+    """How a name reads."""
+
+    phrase: str
+    """Its terms, joined: equal for names that read alike."""
+    words: tuple[str, ...]
+    """Its words as written, folded."""
 
 
 class Analyzer:
@@ -30,26 +41,37 @@ class Analyzer:
     def __init__(self) -> None:
         self._stemmer = snowballstemmer.stemmer("english")
         self._lock = Lock()
-        self._stems: dict[str, str] = {}
+        self._terms: dict[str, str] = {}
+        self._named: dict[str, Named] = {}
         self._cut = _rjieba_cut()
 
     def terms(self, text: str) -> list[str]:
-        """Return the terms of ``text`` in its order, with repetitions; about 1 us a word once words are known."""
-        return [term for _, term in self.words(text)]
+        """Return the terms of ``text`` in its order, with repetitions; under 1 us a word once words are known."""
+        known = self._terms
+        return [known.get(word) or self._learn(word) for word in self._split(text)]
 
     def words(self, text: str) -> list[tuple[str, str]]:
         """Return (word as written, folded; its term) of ``text`` in its order, with repetitions."""
-        kept: list[tuple[str, str]] = []
-        dropped: list[tuple[str, str]] = []
+        return [(word, self._terms.get(word) or self._learn(word)) for word in self._split(text)]
+
+    def named(self, name: str) -> Named:
+        """Return how a name reads; names asked for last are remembered."""
+        named = self._named.get(name)
+        if named is None:
+            words = self.words(name)
+            named = Named(" ".join(term for _, term in words), tuple(word for word, _ in words))
+            _remember(self._named, name, named)
+        return named
+
+    def _split(self, text: str) -> list[str]:
+        kept: list[str] = []
+        dropped: list[str] = []
         for run in _RUNS.findall(fold(text)):
-            if run[0].isascii():
-                stem = self._stems.get(run) or self._learn(run)
-                (kept if run not in ENGLISH else dropped).append((run, stem))
-            elif _is_han(run):
-                for word in self._cut(run):
-                    (kept if word not in CHINESE else dropped).append((word, word))
+            if run.isascii() or not _is_han(run):
+                (dropped if run in ENGLISH else kept).append(run)
             else:
-                kept.append((run, run))
+                for word in self._cut(run):
+                    (dropped if word in CHINESE else kept).append(word)
         return kept or dropped
 
     def _learn(self, word: str) -> str:
@@ -57,10 +79,14 @@ class Analyzer:
         if word.isascii() and not any(character.isdigit() for character in word):
             with self._lock:
                 stem = str(self._stemmer.stemWord(word))
-        if len(self._stems) >= _CACHED_WORDS:
-            self._stems.clear()
-        self._stems[word] = stem
+        _remember(self._terms, word, stem)
         return stem
+
+
+def _remember(known: dict[str, T], key: str, value: T) -> None:
+    if len(known) >= _CACHED_WORDS:
+        known.clear()
+    known[key] = value
 
 
 def _is_han(run: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -113,7 +113,7 @@ class Columns:
     def add_tokens(self, slot: int, row: Row) -> None:
         """Enter what a row is filtered by as words."""
         for name, postings in self._tokens.items():
-            postings.add(slot, _tokens_of(row, name))
+            postings.enter(slot, _tokens_of(row, name))
 
     def remove_tokens(self, slot: int, row: Row) -> None:
         """Take out what ``add_tokens`` entered for the same row."""
@@ -236,10 +236,10 @@ def _numbers_of(row: Row) -> tuple[float, ...]:
     )
 
 
-def _tokens_of(row: Row, name: str) -> dict[str, int]:
+def _tokens_of(row: Row, name: str) -> Collection[str]:
     version = row.version
     if name == "tags":
-        return dict.fromkeys(version.tags, 1)
+        return set(version.tags)
     if name == "agents":
-        return dict.fromkeys(row.agents, 1)
-    return {getattr(version, name): 1}
+        return set(row.agents)
+    return (getattr(version, name),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,15 +59,19 @@ class Postings:
                 posting.insert(bisect_left(posting, packed), packed)
         self.entries += len(counts)
 
-    def remove(self, slot: int, counts: Mapping[str, int]) -> None:
-        """Take out a slot that was entered with the same counts."""
-        for key in counts:
+    def enter(self, slot: int, keys: Collection[str]) -> None:
+        """Enter a slot once under each of distinct keys."""
+        self.add(slot, dict.fromkeys(keys, 1))
+
+    def remove(self, slot: int, keys: Collection[str]) -> None:
+        """Take out a slot that was entered under the same keys."""
+        for key in keys:
             posting = self._by_key[key]
             if len(posting) == 1:
                 del self._by_key[key]
             else:
                 del posting[bisect_left(posting, slot << _COUNT_BITS)]
-        self.entries -= len(counts)
+        self.entries -= len(keys)
 
     def items(self) -> Iterator[tuple[str, Packed]]:
         """Yield (key, packed posting) in order of keys."""

@@ -43,14 +43,17 @@ class SubjectIndex:
 
     def add(self, slot: int, version: Version) -> None:
         """Enter a version's names."""
-        self._names.add(slot, self._keys(surfaces(version)))
-        self._spellings.add(self._written(version))
-        self._tags.add(slot, self._keys(version.tags))
+        if names := surfaces(version):
+            self._names.enter(slot, self._keys(names))
+            self._spellings.add(self._written(names))
+        if version.tags:
+            self._tags.enter(slot, self._keys(version.tags))
 
     def remove(self, slot: int, version: Version) -> None:
         """Take out what ``add`` entered for the same version."""
-        self._names.remove(slot, self._keys(surfaces(version)))
-        self._spellings.remove(self._written(version))
+        names = surfaces(version)
+        self._names.remove(slot, self._keys(names))
+        self._spellings.remove(self._written(names))
         self._tags.remove(slot, self._keys(version.tags))
 
     def scores(
@@ -88,12 +91,11 @@ class SubjectIndex:
                     meant_terms = self._analyzer.terms(meant)
                     yield from _phrases([*terms[first:at], *meant_terms, *terms[at + 1 : at + _LONGEST_NAME]])
 
-    def _written(self, version: Version) -> set[str]:
-        return {word for name in surfaces(version) for word, _ in self._analyzer.words(name)}
+    def _written(self, names: Iterable[str]) -> set[str]:
+        return {word for name in names for word in self._analyzer.named(name).words}
 
-    def _keys(self, names: Iterable[str]) -> dict[str, int]:
-        keys = (" ".join(self._analyzer.terms(name)) for name in names)
-        return {key: 1 for key in keys if key}
+    def _keys(self, names: Iterable[str]) -> set[str]:
+        return {phrase for name in names if (phrase := self._analyzer.named(name).phrase)}
 
 
 class KnownSubjects:
@@ -133,7 +135,9 @@ class KnownSubjects:
             del self._counts[form], self._chosen[form]
             self._snapshot = None
             return
-        subject = min(counts, key=lambda subject: (-counts[subject], subject))
+        [subject, *others] = counts
+        if others:
+            subject = min(counts, key=lambda subject: (-counts[subject], subject))
         if self._chosen.get(form) != subject:
             self._chosen[form] = subject
             self._snapshot = None

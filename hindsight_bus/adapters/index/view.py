@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -28,6 +27,8 @@ from hindsight_bus.ports import Candidate, Row, Vectors, ViewQuery, ViewStats
 _SMALLEST = 64
 _ROW_BYTES = 1000
 """A row with its version, ids and numbers, without text and vector."""
+_LETTER_BYTES = 2
+"""Of a text that is not all ASCII."""
 
 
 class View:
@@ -251,5 +252,6 @@ class View:
 def _size_of(row: Row) -> int:
     version = row.version
     words = (version.subject, version.value, *version.aliases, *version.tags)
-    parts = sum(sys.getsizeof(word) for word in (version.text, version.attributes, *words))
-    return _ROW_BYTES + parts + (0 if row.vector is None else len(row.vector))
+    letters = len(version.text) + sum(map(len, words))
+    held = len(version.attributes) + (0 if row.vector is None else len(row.vector))
+    return _ROW_BYTES + _LETTER_BYTES * letters + held
