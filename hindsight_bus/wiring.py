@@ -196,7 +196,7 @@ async def assemble(
     searcher = Searcher(reader, views, policies, embedder, served)
     skill_search = SkillSearch(reader, searcher)
     skills = Skills(reader, committer, writer, changer, skill_search)
-    reviews = Reviews(reader, committer, writer, changer)
+    reviews = Reviews(reader, committer, writer, changer, skills)
     reflector = ModelReflector(models) if models.names else RuleReflector()
     reflections = Reflections(reader, committer, Lessons(writer, views, embedder), reflector, skills, reviews)
     handlers |= task_handlers(

@@ -12,12 +12,13 @@ from hindsight_bus.app.commit import Committer
 from hindsight_bus.app.draft import WriteDraft
 from hindsight_bus.app.plan import CommitPlan
 from hindsight_bus.app.records import RecordReader
+from hindsight_bus.app.skills import Skills
 from hindsight_bus.app.write import Writer
 from hindsight_bus.domain.errors import InvalidField, NotFound, WrongState
 from hindsight_bus.domain.memory import Head, Version
 from hindsight_bus.domain.names import Namespace, ResourceName, digest, task_name
 from hindsight_bus.domain.reviews import ReviewDecision, ReviewItem, ReviewState, review_items
-from hindsight_bus.domain.tasks import Reflection, tasks_beside
+from hindsight_bus.domain.tasks import Reflection, procedures_of, tasks_beside
 from hindsight_bus.domain.values import Value, replace
 from hindsight_bus.ports import Conflicted, Ref, Stored
 
@@ -36,11 +37,14 @@ class Verdict(Value):
 class Reviews:
     """Lists, leases and decides review items."""
 
-    def __init__(self, reader: RecordReader, committer: Committer, writer: Writer, changer: Changer) -> None:
+    def __init__(
+        self, reader: RecordReader, committer: Committer, writer: Writer, changer: Changer, skills: Skills
+    ) -> None:
         self._reader = reader
         self._committer = committer
         self._writer = writer
         self._changer = changer
+        self._skills = skills
 
     async def propose(self, plan: CommitPlan, reflection: Reflection) -> None:
         """Have a commit queue what of a reflection should be looked at; what was queued before stays as it is."""
@@ -142,7 +146,10 @@ class Reviews:
         ref = Ref(ReviewItem, (after.id,))
         plan.expect(ref, before.revision)
         plan.put(ref, after)
-        plan.tell_task(after.task_id, what)
+        if after.skill_id:
+            plan.tell_skill(after.skill_id, what)
+        else:
+            plan.tell_task(after.task_id, what)
         committed = await self._committer.commit(plan)
         return replace(
             before, record=after, revision=committed.position.revision, update_time_ms=committed.time_ms
@@ -155,6 +162,8 @@ class Reviews:
 
         Done again after a crash, it changes nothing more.
         """
+        if item.skill_id:
+            return await self._carry_out_on_skill(caller, item, verdict)
         if verdict.state is ReviewState.APPROVED:
             return item.memory_id
         partition = self._reader.partition(item.namespace)
@@ -165,6 +174,20 @@ class Reviews:
             name = ResourceName(item.namespace, "memories", item.memory_id)
             await self._changer.forget(caller, name)
         return item.memory_id
+
+    async def _carry_out_on_skill(self, caller: Caller, item: ReviewItem, verdict: Verdict) -> str:
+        place = procedures_of(item.namespace)
+        if verdict.state is ReviewState.AMENDED:
+            raise InvalidField(
+                "decision", "a skill is APPROVED or REJECTED: it is learnt anew from what works"
+            )
+        if verdict.state is ReviewState.APPROVED:
+            await self._skills.reinstate(caller, ResourceName(place, "skills", item.skill_id))
+            return ""
+        head = await self._reader.one(self._reader.partition(place), Head, item.skill_id)
+        if head is not None and head.record.state.is_live:
+            await self._changer.forget(caller, ResourceName(place, "memories", item.skill_id))
+        return ""
 
     async def _amend(self, caller: Caller, item: ReviewItem, head: Stored[Head] | None, text: str) -> str:
         """Have the reviewer say it better, in place of the lesson."""

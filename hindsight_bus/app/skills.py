@@ -30,7 +30,8 @@ from hindsight_bus.domain.memory import Cardinality, Channel, Decision, Head, Me
 from hindsight_bus.domain.names import Namespace, ResourceName, digest, id_for_request, task_name
 from hindsight_bus.domain.position import Positions
 from hindsight_bus.domain.records import Receipt
-from hindsight_bus.domain.skill_words import text_of
+from hindsight_bus.domain.reviews import ReviewItem, skill_review
+from hindsight_bus.domain.skill_words import text_of, title_of
 from hindsight_bus.domain.skills import (
     KEPT_VERSIONS,
     KnownFailure,
@@ -41,6 +42,7 @@ from hindsight_bus.domain.skills import (
     Way,
     after_trial,
     makes_a_skill,
+    reinstated,
     trial_of,
     way_of,
     with_known,
@@ -122,19 +124,29 @@ class Skills:
         if task_id:
             Receipts.add(plan, _receipt(name, "", _task_request(name, task_id), ""), for_ever=True)
         after = after_trial(skill, trial)
-        what = (
-            "demoted into review"
-            if after.state is not skill.state
-            else "worked"
-            if trial.is_success
-            else "failed"
-        )
+        what = "worked" if trial.is_success else "failed"
+        if after.state is not skill.state:
+            item = skill_review(after, title_of(after, found.version))
+            plan.put(Ref(ReviewItem, (item.id,)), item)
+            what = "demoted into review"
         return await self._put(plan, found, after, found.version, what)
 
     async def _has_counted(self, name: ResourceName, task_id: str) -> bool:
         if not task_id:
             return False
         return await self._receipts.find(name.namespace, "", _task_request(name, task_id)) is not None
+
+    async def reinstate(self, caller: Caller, name: ResourceName) -> None:
+        """Have a skill recommended again that somebody has looked at; one that is gone is left alone."""
+        agent = caller.require_agent()
+
+        async def attempt() -> None:
+            found = await self._search.find(name)
+            if found is not None and (after := reinstated(found.skill.record)) != found.skill.record:
+                plan = self._plan(name.namespace, agent)
+                await self._put(plan, found, after, found.version, "reinstated")
+
+        await self._holding(name, attempt)
 
     # -- learning
 

@@ -27,7 +27,7 @@ def reviews(
     api_key: ApiKey = "",
     as_json: Json = False,
 ) -> None:
-    """List what reflections found ineffective and somebody should look at, newest first."""
+    """List what reflections found ineffective, and skills that have started to fail, newest first."""
     with dial(target, agent, api_key) as bus:
         items = bus.review_items(
             user=user,
@@ -78,9 +78,12 @@ def _lines(item: hbus.ReviewItem) -> list[str]:
     import hbus
 
     cited = ", ".join(f"#{step}" for step in item.steps)
-    lines = [f"{hbus.label(hbus.ReviewState, item.state)}  {item.text}  ({cited})", f"  {item.name}"]
+    shown = f"  ({cited})" if cited else ""
+    lines = [f"{hbus.label(hbus.ReviewState, item.state)}  {item.text}{shown}", f"  {item.name}"]
     if item.memory:
         lines.append(f"  lesson  {item.memory}")
+    if item.skill:
+        lines.append(f"  skill  {item.skill}")
     if item.decided_by:
         because = f": {item.rationale}" if item.rationale else ""
         lines.append(f"  by {item.decided_by}, {output.moment(item.decide_time)}{because}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from hindsight_bus.domain.names import Namespace, digest
+from hindsight_bus.domain.skills import Skill
 from hindsight_bus.domain.tasks import Item, ItemKind, LearntLesson, Reflection, lessons_of
 from hindsight_bus.domain.values import Storable, Value
 
@@ -42,6 +43,8 @@ class ReviewItem(Storable):
     """Whom it is leased to."""
     leased_until_ms: int = 0
     decision: ReviewDecision | None = None
+    skill_id: str = ""
+    """The skill that it is about, beside the lessons of its owner; empty for a lesson."""
 
     def is_held(self, by: str, now_ms: int) -> bool:
         """Tell whether another reviewer has it at present."""
@@ -66,6 +69,19 @@ def review_items(reflection: Reflection) -> list[ReviewItem]:
         for item in reflection.items
         if item.kind is ItemKind.INEFFECTIVE
     ]
+
+
+def skill_review(skill: Skill, title: str) -> ReviewItem:
+    """Return that somebody should look at a skill which has started to fail; once for each time that it has."""
+    made_by = (skill.id, str(skill.version), str(skill.failures))
+    return ReviewItem(
+        lessons_of(skill.namespace),
+        digest("review", *made_by),
+        "",
+        f"{title}: {skill.problem}",
+        (),
+        skill_id=skill.id,
+    )
 
 
 def _drawn_from(item: Item, lessons: tuple[LearntLesson, ...]) -> str:

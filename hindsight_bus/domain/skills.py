@@ -159,6 +159,13 @@ def after_trial(skill: Skill, trial: Trial) -> Skill:
     return used
 
 
+def reinstated(skill: Skill) -> Skill:
+    """Return a skill that somebody has found right: recommended again, and judged by what comes from now on."""
+    if skill.state is SkillState.ACTIVE:
+        return skill
+    return replace(skill, state=SkillState.ACTIVE, problem="", won=1.0, lost=0.0)
+
+
 def with_known(skill: Skill, failures: tuple[KnownFailure, ...]) -> Skill:
     """Return a skill that knows these failures too, the most frequent first."""
     counts = {(each.tool, each.failure): each.times for each in skill.known_failures}

@@ -10,10 +10,12 @@ import pytest
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.plan import CommitPlan
 from hindsight_bus.app.reviews import Verdict
+from hindsight_bus.app.skill_search import SkillQuery
 from hindsight_bus.domain.errors import AgentRequired, InvalidField, NotFound, WrongState
 from hindsight_bus.domain.memory import MemoryState
-from hindsight_bus.domain.names import ResourceName
+from hindsight_bus.domain.names import Namespace, ResourceName
 from hindsight_bus.domain.reviews import ReviewItem, ReviewState
+from hindsight_bus.domain.skills import SkillState
 from hindsight_bus.domain.tasks import Task, TaskOutcome
 from hindsight_bus.ports import Stored
 from tests.unit.task_rig import EXPIRED, LESSONS, TaskNode, call
@@ -166,3 +168,45 @@ async def test_what_was_decided_is_not_asked_again() -> None:
     await node.reviews.propose(plan, reflection)
     assert not plan.build(0, 1).puts
     assert [each.record for each in await waiting(node, states=list(ReviewState))] == [decided]
+
+
+# --- skills --------------------------------------------------------------------------------------------------------
+
+OWN = Namespace("default", "agent", "support", "lessons")
+
+
+async def node_with_failing_skill() -> tuple[TaskNode, Stored[ReviewItem]]:
+    node = TaskNode()
+    for outcome in (TaskOutcome.SUCCESS, TaskOutcome.FAILURE, TaskOutcome.FAILURE):
+        task = (await node.start()).task
+        await node.record(task, call(1, "get_order"), call(2, "refund"))
+        await node.finish(task, outcome)
+        await node.work()
+    [item], _ = await node.reviews.list(ANN, OWN, (), 0, 10, 0)
+    return node, item
+
+
+async def skills(node: TaskNode) -> list[SkillState]:
+    place = Namespace("default", "agent", "support", "procedures")
+    found, _ = await node.skill_search.search(Caller(), SkillQuery((place,), with_reviewed=True))
+    return [each.skill.record.state for each in found]
+
+
+async def test_a_failing_skill_waits_beside_the_lessons_of_its_agent() -> None:
+    """Once, with the reason; approved, it is recommended again and starts anew."""
+    node, item = await node_with_failing_skill()
+    assert "refund: it has failed 2 of 3 times" in item.record.text
+    assert (item.record.task_id, await skills(node)) == ("", [SkillState.IN_REVIEW])
+    assert (await node.start()).skills == []
+    decided = await decide(node, item, APPROVED)
+    assert (decided.state, await skills(node)) == (ReviewState.APPROVED, [SkillState.ACTIVE])
+    assert len((await node.start()).skills) == 1
+
+
+async def test_a_rejected_skill_is_forgotten() -> None:
+    """As a lesson is; and it cannot be amended, for nobody has tried what a reviewer would write."""
+    node, item = await node_with_failing_skill()
+    with pytest.raises(InvalidField, match="learnt anew"):
+        await decide(node, item, AMENDED)
+    await decide(node, item, REJECTED)
+    assert await skills(node) == []

@@ -6,9 +6,16 @@ from hbus.v1 import reflection_service_pb2 as service_pb
 from hbus.v1 import review_pb2 as pb
 from hindsight_bus.app.reviews import Verdict
 from hindsight_bus.domain.errors import InvalidField
-from hindsight_bus.domain.names import Namespace, ResourceName, memory_name, review_name, task_name
+from hindsight_bus.domain.names import (
+    Namespace,
+    ResourceName,
+    memory_name,
+    review_name,
+    skill_name,
+    task_name,
+)
 from hindsight_bus.domain.reviews import ReviewItem, ReviewState
-from hindsight_bus.domain.tasks import lessons_of, tasks_beside
+from hindsight_bus.domain.tasks import lessons_of, procedures_of, tasks_beside
 from hindsight_bus.ports import ModelStatus, Stored
 from hindsight_bus.transport.codec import fields
 from hindsight_bus.transport.codec.memories import MAX_TEXT_BYTES, duration, timestamp
@@ -51,7 +58,7 @@ def encode_item(stored: Stored[ReviewItem]) -> pb.ReviewItem:
     item, decision = stored.record, stored.record.decision
     return pb.ReviewItem(
         name=review_name(item.namespace, item.id),
-        task=task_name(tasks_beside(item.namespace), item.task_id),
+        task=task_name(tasks_beside(item.namespace), item.task_id) if item.task_id else "",
         text=item.text,
         steps=item.steps,
         memory=memory_name(item.namespace, item.memory_id) if item.memory_id else "",
@@ -62,6 +69,7 @@ def encode_item(stored: Stored[ReviewItem]) -> pb.ReviewItem:
         rationale=decision.rationale if decision is not None else "",
         decide_time=timestamp(decision.time_ms if decision is not None else 0),
         create_time=timestamp(stored.create_time_ms),
+        skill=skill_name(procedures_of(item.namespace), item.skill_id) if item.skill_id else "",
     )
 
 

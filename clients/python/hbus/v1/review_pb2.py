@@ -25,15 +25,15 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14hbus/v1/review.proto\x12\x07hbus.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbd\x03\n\nReviewItem\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n\x04task\x18\x02 \x01(\tR\x04task\x12\x12\n\x04text\x18\x03 \x01(\tR\x04text\x12\x14\n\x05steps\x18\x04 \x03(\x03R\x05steps\x12\x16\n\x06memory\x18\x05 \x01(\tR\x06memory\x12*\n\x05state\x18\x06 \x01(\x0e\x32\x14.hbus.v1.ReviewStateR\x05state\x12\x1a\n\x08reviewer\x18\x07 \x01(\tR\x08reviewer\x12\x46\n\x11lease_expire_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x0fleaseExpireTime\x12\x1d\n\ndecided_by\x18\t \x01(\tR\tdecidedBy\x12\x1c\n\trationale\x18\n \x01(\tR\trationale\x12;\n\x0b\x64\x65\x63ide_time\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ndecideTime\x12;\n\x0b\x63reate_time\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime*\x95\x01\n\x0bReviewState\x12\x1c\n\x18REVIEW_STATE_UNSPECIFIED\x10\x00\x12\x18\n\x14REVIEW_STATE_PENDING\x10\x01\x12\x19\n\x15REVIEW_STATE_APPROVED\x10\x02\x12\x18\n\x14REVIEW_STATE_AMENDED\x10\x03\x12\x19\n\x15REVIEW_STATE_REJECTED\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14hbus/v1/review.proto\x12\x07hbus.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd3\x03\n\nReviewItem\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n\x04task\x18\x02 \x01(\tR\x04task\x12\x12\n\x04text\x18\x03 \x01(\tR\x04text\x12\x14\n\x05steps\x18\x04 \x03(\x03R\x05steps\x12\x16\n\x06memory\x18\x05 \x01(\tR\x06memory\x12*\n\x05state\x18\x06 \x01(\x0e\x32\x14.hbus.v1.ReviewStateR\x05state\x12\x1a\n\x08reviewer\x18\x07 \x01(\tR\x08reviewer\x12\x46\n\x11lease_expire_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x0fleaseExpireTime\x12\x1d\n\ndecided_by\x18\t \x01(\tR\tdecidedBy\x12\x1c\n\trationale\x18\n \x01(\tR\trationale\x12;\n\x0b\x64\x65\x63ide_time\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ndecideTime\x12;\n\x0b\x63reate_time\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12\x14\n\x05skill\x18\r \x01(\tR\x05skill*\x95\x01\n\x0bReviewState\x12\x1c\n\x18REVIEW_STATE_UNSPECIFIED\x10\x00\x12\x18\n\x14REVIEW_STATE_PENDING\x10\x01\x12\x19\n\x15REVIEW_STATE_APPROVED\x10\x02\x12\x18\n\x14REVIEW_STATE_AMENDED\x10\x03\x12\x19\n\x15REVIEW_STATE_REJECTED\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'hbus.v1.review_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_REVIEWSTATE']._serialized_start=515
-  _globals['_REVIEWSTATE']._serialized_end=664
+  _globals['_REVIEWSTATE']._serialized_start=537
+  _globals['_REVIEWSTATE']._serialized_end=686
   _globals['_REVIEWITEM']._serialized_start=67
-  _globals['_REVIEWITEM']._serialized_end=512
+  _globals['_REVIEWITEM']._serialized_end=534
 # @@protoc_insertion_point(module_scope)

@@ -24,7 +24,7 @@ REVIEW_STATE_AMENDED: ReviewState
 REVIEW_STATE_REJECTED: ReviewState
 
 class ReviewItem(_message.Message):
-    __slots__ = ("name", "task", "text", "steps", "memory", "state", "reviewer", "lease_expire_time", "decided_by", "rationale", "decide_time", "create_time")
+    __slots__ = ("name", "task", "text", "steps", "memory", "state", "reviewer", "lease_expire_time", "decided_by", "rationale", "decide_time", "create_time", "skill")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
@@ -37,6 +37,7 @@ class ReviewItem(_message.Message):
     RATIONALE_FIELD_NUMBER: _ClassVar[int]
     DECIDE_TIME_FIELD_NUMBER: _ClassVar[int]
     CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    SKILL_FIELD_NUMBER: _ClassVar[int]
     name: str
     task: str
     text: str
@@ -49,4 +50,5 @@ class ReviewItem(_message.Message):
     rationale: str
     decide_time: _timestamp_pb2.Timestamp
     create_time: _timestamp_pb2.Timestamp
-    def __init__(self, name: _Optional[str] = ..., task: _Optional[str] = ..., text: _Optional[str] = ..., steps: _Optional[_Iterable[int]] = ..., memory: _Optional[str] = ..., state: _Optional[_Union[ReviewState, str]] = ..., reviewer: _Optional[str] = ..., lease_expire_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., decided_by: _Optional[str] = ..., rationale: _Optional[str] = ..., decide_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    skill: str
+    def __init__(self, name: _Optional[str] = ..., task: _Optional[str] = ..., text: _Optional[str] = ..., steps: _Optional[_Iterable[int]] = ..., memory: _Optional[str] = ..., state: _Optional[_Union[ReviewState, str]] = ..., reviewer: _Optional[str] = ..., lease_expire_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., decided_by: _Optional[str] = ..., rationale: _Optional[str] = ..., decide_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., skill: _Optional[str] = ...) -> None: ...

@@ -268,7 +268,8 @@ export enum EventKind {
 
   /**
    * A skill changed, or was tried, as `skill` and `reason` say: `learnt`, `worked`, `failed`, `new version`,
-   * `promoted` or `demoted into review`. It has no memory, and is delivered only where the kinds filter names it.
+   * `promoted`,
+   * `demoted into review`, `reinstated`, or how a review of it went. It has no memory, and is delivered only where the kinds filter names it.
    *
    * @generated from enum value: EVENT_KIND_SKILL = 103;
    */

@@ -14,10 +14,11 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hbus/v1/review.proto.
  */
 export const file_hbus_v1_review: GenFile = /*@__PURE__*/
-  fileDesc("ChRoYnVzL3YxL3Jldmlldy5wcm90bxIHaGJ1cy52MSLMAgoKUmV2aWV3SXRlbRIMCgRuYW1lGAEgASgJEgwKBHRhc2sYAiABKAkSDAoEdGV4dBgDIAEoCRINCgVzdGVwcxgEIAMoAxIOCgZtZW1vcnkYBSABKAkSIwoFc3RhdGUYBiABKA4yFC5oYnVzLnYxLlJldmlld1N0YXRlEhAKCHJldmlld2VyGAcgASgJEjUKEWxlYXNlX2V4cGlyZV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpkZWNpZGVkX2J5GAkgASgJEhEKCXJhdGlvbmFsZRgKIAEoCRIvCgtkZWNpZGVfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLY3JlYXRlX3RpbWUYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wKpUBCgtSZXZpZXdTdGF0ZRIcChhSRVZJRVdfU1RBVEVfVU5TUEVDSUZJRUQQABIYChRSRVZJRVdfU1RBVEVfUEVORElORxABEhkKFVJFVklFV19TVEFURV9BUFBST1ZFRBACEhgKFFJFVklFV19TVEFURV9BTUVOREVEEAMSGQoVUkVWSUVXX1NUQVRFX1JFSkVDVEVEEARiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("ChRoYnVzL3YxL3Jldmlldy5wcm90bxIHaGJ1cy52MSLbAgoKUmV2aWV3SXRlbRIMCgRuYW1lGAEgASgJEgwKBHRhc2sYAiABKAkSDAoEdGV4dBgDIAEoCRINCgVzdGVwcxgEIAMoAxIOCgZtZW1vcnkYBSABKAkSIwoFc3RhdGUYBiABKA4yFC5oYnVzLnYxLlJldmlld1N0YXRlEhAKCHJldmlld2VyGAcgASgJEjUKEWxlYXNlX2V4cGlyZV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpkZWNpZGVkX2J5GAkgASgJEhEKCXJhdGlvbmFsZRgKIAEoCRIvCgtkZWNpZGVfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLY3JlYXRlX3RpbWUYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBXNraWxsGA0gASgJKpUBCgtSZXZpZXdTdGF0ZRIcChhSRVZJRVdfU1RBVEVfVU5TUEVDSUZJRUQQABIYChRSRVZJRVdfU1RBVEVfUEVORElORxABEhkKFVJFVklFV19TVEFURV9BUFBST1ZFRBACEhgKFFJFVklFV19TVEFURV9BTUVOREVEEAMSGQoVUkVWSUVXX1NUQVRFX1JFSkVDVEVEEARiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
- * Something that a reflection found ineffective, with the lesson that was drawn from it.
+ * Something that a reflection found ineffective, with the lesson that was drawn from it; or a skill that has started to
+ * fail.
  *
  * @generated from message hbus.v1.ReviewItem
  */
@@ -30,7 +31,7 @@ export type ReviewItem = Message<"hbus.v1.ReviewItem"> & {
   name: string;
 
   /**
-   * Name of the task.
+   * Name of the task; empty for a skill.
    *
    * @generated from field: string task = 2;
    */
@@ -105,6 +106,13 @@ export type ReviewItem = Message<"hbus.v1.ReviewItem"> & {
    * @generated from field: google.protobuf.Timestamp create_time = 12;
    */
   createTime?: Timestamp | undefined;
+
+  /**
+   * Name of the skill that it is about; empty for a lesson.
+   *
+   * @generated from field: string skill = 13;
+   */
+  skill: string;
 };
 
 /**
@@ -135,21 +143,21 @@ export enum ReviewState {
   PENDING = 1,
 
   /**
-   * It is right: the lesson stays as it is.
+   * It is right: the lesson stays as it is. A skill is ACTIVE again and starts to count anew.
    *
    * @generated from enum value: REVIEW_STATE_APPROVED = 2;
    */
   APPROVED = 2,
 
   /**
-   * It is nearly right: the lesson says what the reviewer says, in place of what was there.
+   * It is nearly right: the lesson says what the reviewer says, in place of what was there. Refused for a skill.
    *
    * @generated from enum value: REVIEW_STATE_AMENDED = 3;
    */
   AMENDED = 3,
 
   /**
-   * It is wrong: the lesson is forgotten, and can be restored as any memory can.
+   * It is wrong: the lesson, or the skill, is forgotten, and can be restored as any memory can.
    *
    * @generated from enum value: REVIEW_STATE_REJECTED = 4;
    */
