@@ -81,6 +81,9 @@ class Settings(BaseSettings):
     models: Annotated[tuple[ModelProvider, ...], NoDecode] = ()
     """Language models in order of preference, as a JSON list or the path of a file with one; none: rules alone."""
 
+    judgements_per_day: int = Field(default=50, ge=0)
+    """Suspected contradictions that a model looks at, a namespace; 0 = none."""
+
     # How much it takes on
     view_budget_mib: int = Field(default=1024, ge=16)
     """Memory for the views of namespaces; the least recently used are dropped above it."""

@@ -35,7 +35,8 @@ from hindsight_bus.app.consume import Consumers
 from hindsight_bus.app.context import ContextBuilder
 from hindsight_bus.app.extract import Extractor
 from hindsight_bus.app.groups import GroupBook
-from hindsight_bus.app.indexing import Caretaker, Indexer, Suspector, due_handlers
+from hindsight_bus.app.indexing import Caretaker, Indexer, Suspector, due_handlers, one_by_one
+from hindsight_bus.app.judging import Judge
 from hindsight_bus.app.lessons import Lessons
 from hindsight_bus.app.matching import Matcher
 from hindsight_bus.app.meanings import Meanings
@@ -187,12 +188,15 @@ async def assemble(
 
     writer = Writer(WriteTools(reader, committer, served, embedder, ids), policies, views)
     changer = Changer(reader, committer, policies, writer)
-    conflicts = Conflicts(reader, committer, policies)
+    is_judged = bool(models.names and config.judgements_per_day)
+    conflicts = Conflicts(reader, committer, policies, is_judged=is_judged)
+    judge = Judge(reader, committer, models, config.judgements_per_day)
     handlers = due_handlers(
         Indexer(reader, committer, embedder),
         Suspector(reader, views, conflicts, embedder),
         Caretaker(reader, committer, policies, changer, conflicts),
     )
+    handlers["judge"] = one_by_one(judge.judge)
     searcher = Searcher(reader, views, policies, embedder, served)
     skill_search = SkillSearch(reader, searcher)
     skills = Skills(reader, committer, writer, changer, skill_search)

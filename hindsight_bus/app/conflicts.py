@@ -35,7 +35,7 @@ from hindsight_bus.domain.records import (
     SubjectRecord,
 )
 from hindsight_bus.domain.values import Value, replace
-from hindsight_bus.ports import Ref, Stored
+from hindsight_bus.ports import DueItem, Lane, Ref, Stored
 
 _OPEN = frozenset({ConflictState.OPEN, ConflictState.SUSPECTED})
 MAX_OPEN_SUSPICIONS = 16
@@ -69,10 +69,14 @@ def conflict_etag(stored: Stored[Conflict]) -> str:
 class Conflicts:
     """Everything about conflicts but their opening by rule, which is part of writing."""
 
-    def __init__(self, reader: RecordReader, committer: Committer, policies: PolicyBook) -> None:
+    def __init__(
+        self, reader: RecordReader, committer: Committer, policies: PolicyBook, *, is_judged: bool = False
+    ) -> None:
         self._reader = reader
         self._committer = committer
         self._policies = policies
+        self._is_judged = is_judged
+        """A model looks at suspicions first."""
         self._receipts = Receipts(reader)
 
     async def list(
@@ -171,6 +175,8 @@ class Conflicts:
         ref = Ref(Conflict, (conflict_id,))
         plan.expect(ref, 0)
         plan.put(ref, conflict)
+        if self._is_judged:
+            plan.due(DueItem(f"judge:{conflict_id}", "judge", (conflict_id,), lane=Lane.SLOW))
         for memory in (one, other):
             head = memory.head.record
             marked = suspected_head(head, (*head.suspicions, conflict_id))

@@ -150,6 +150,9 @@ def conflict_lines(conflict: hbus.Conflict) -> list[str]:
     for side in conflict.sides:
         lines.append(f"  {side.score:.3f}  {side.text}  ({', '.join(side.speakers)})")
         lines.append(f"         {side.memory}")
+    if conflict.HasField("judgement"):
+        verdict = hbus.label(hbus.SuspicionVerdict, conflict.judgement.verdict)
+        lines.append(f"  {conflict.judgement.model} says {verdict}: {conflict.judgement.reason}")
     if conflict.HasField("resolution"):
         lines.append(f"  {_decision(conflict.resolution)}")
     return [printable(line) for line in lines]

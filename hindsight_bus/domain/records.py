@@ -93,6 +93,24 @@ class ConflictSide(Value):
     speakers: tuple[str, ...]
 
 
+class SuspicionVerdict(IntEnum):
+    """What a model makes of two memories that look contradictory. Numbers are those of ``hbus.v1``."""
+
+    SAME = 1
+    UPDATE = 2
+    CONTRADICTION = 3
+    UNRELATED = 4
+
+
+class Judgement(Value):
+    """What a model said of a suspicion, and why. It decides nothing but that there is nothing to decide."""
+
+    verdict: SuspicionVerdict
+    reason: str
+    model: str
+    time_ms: int
+
+
 class Conflict(Storable):
     """A contradiction that somebody should see. Key: id."""
 
@@ -106,6 +124,7 @@ class Conflict(Storable):
     sides: tuple[ConflictSide, ...]
     reason: str = ""
     resolution: Resolution | None = None
+    judgement: Judgement | None = None
 
 
 class NamespaceRecord(Storable):

@@ -19,7 +19,7 @@ from hbus.requests import new_request_id
 from hbus.requests import write as write_request
 from hbus.subscription import Subscription
 from hbus.v1.bus_service_pb2 import Group
-from hbus.v1.conflict_pb2 import Conflict, ConflictState, ResolutionAction
+from hbus.v1.conflict_pb2 import Conflict, ConflictState, ResolutionAction, SuspicionVerdict
 from hbus.v1.event_pb2 import Event, EventKind
 from hbus.v1.group_pb2 import DeadLetter, Delivery
 from hbus.v1.memory_pb2 import Attachment, Cardinality, Channel, Memory, MemoryState, MemoryType
@@ -76,6 +76,7 @@ __all__ = [
     "SkillState",
     "Step",
     "Subscription",
+    "SuspicionVerdict",
     "Task",
     "TaskOutcome",
     "TurnRole",

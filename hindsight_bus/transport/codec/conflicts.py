@@ -5,7 +5,7 @@ from __future__ import annotations
 from hbus.v1 import conflict_pb2 as pb
 from hindsight_bus.app.conflicts import conflict_etag
 from hindsight_bus.domain.names import conflict_name, memory_name
-from hindsight_bus.domain.records import Conflict, ConflictSide, Resolution
+from hindsight_bus.domain.records import Conflict, ConflictSide, Judgement, Resolution
 from hindsight_bus.ports import Stored
 from hindsight_bus.transport.codec import fields
 from hindsight_bus.transport.codec.memories import timestamp
@@ -26,6 +26,16 @@ def encode_conflict(stored: Stored[Conflict]) -> pb.Conflict:
         update_time=timestamp(stored.update_time_ms),
         resolution=_encode_resolution(conflict.resolution, namespace) if conflict.resolution else None,
         etag=conflict_etag(stored),
+        judgement=_encode_judgement(conflict.judgement) if conflict.judgement else None,
+    )
+
+
+def _encode_judgement(judgement: Judgement) -> pb.Judgement:
+    return pb.Judgement(
+        verdict=fields.number(judgement.verdict),
+        reason=judgement.reason,
+        model=judgement.model,
+        time=timestamp(judgement.time_ms),
     )
 
 

@@ -26,21 +26,25 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from hbus.v1 import memory_pb2 as hbus_dot_v1_dot_memory__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16hbus/v1/conflict.proto\x12\x07hbus.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14hbus/v1/memory.proto\"l\n\x0c\x43onflictSide\x12\x16\n\x06memory\x18\x01 \x01(\tR\x06memory\x12\x12\n\x04text\x18\x02 \x01(\tR\x04text\x12\x14\n\x05score\x18\x03 \x01(\x01R\x05score\x12\x1a\n\x08speakers\x18\x04 \x03(\tR\x08speakers\"\xbb\x01\n\nResolution\x12\x31\n\x06\x61\x63tion\x18\x01 \x01(\x0e\x32\x19.hbus.v1.ResolutionActionR\x06\x61\x63tion\x12\x16\n\x06memory\x18\x02 \x01(\tR\x06memory\x12\x14\n\x05\x61gent\x18\x03 \x01(\tR\x05\x61gent\x12\x1c\n\trationale\x18\x04 \x01(\tR\trationale\x12.\n\x04time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x04time\"\x97\x03\n\x08\x43onflict\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n\x07subject\x18\x02 \x01(\tR\x07subject\x12\'\n\x04type\x18\x03 \x01(\x0e\x32\x13.hbus.v1.MemoryTypeR\x04type\x12,\n\x05state\x18\x04 \x01(\x0e\x32\x16.hbus.v1.ConflictStateR\x05state\x12+\n\x05sides\x18\x05 \x03(\x0b\x32\x15.hbus.v1.ConflictSideR\x05sides\x12\x16\n\x06reason\x18\x06 \x01(\tR\x06reason\x12;\n\x0b\x63reate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12;\n\x0bupdate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nupdateTime\x12\x33\n\nresolution\x18\t \x01(\x0b\x32\x13.hbus.v1.ResolutionR\nresolution\x12\x12\n\x04\x65tag\x18\n \x01(\tR\x04\x65tag*\xb8\x01\n\rConflictState\x12\x1e\n\x1a\x43ONFLICT_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13\x43ONFLICT_STATE_OPEN\x10\x01\x12\x1c\n\x18\x43ONFLICT_STATE_SUSPECTED\x10\x02\x12\x1b\n\x17\x43ONFLICT_STATE_RESOLVED\x10\x03\x12\x17\n\x13\x43ONFLICT_STATE_MOOT\x10\x04\x12\x1a\n\x16\x43ONFLICT_STATE_SETTLED\x10\x05*\x90\x01\n\x10ResolutionAction\x12!\n\x1dRESOLUTION_ACTION_UNSPECIFIED\x10\x00\x12\x1c\n\x18RESOLUTION_ACTION_CHOOSE\x10\x01\x12\x1b\n\x17RESOLUTION_ACTION_MERGE\x10\x02\x12\x1e\n\x1aRESOLUTION_ACTION_KEEP_ALL\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16hbus/v1/conflict.proto\x12\x07hbus.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14hbus/v1/memory.proto\"l\n\x0c\x43onflictSide\x12\x16\n\x06memory\x18\x01 \x01(\tR\x06memory\x12\x12\n\x04text\x18\x02 \x01(\tR\x04text\x12\x14\n\x05score\x18\x03 \x01(\x01R\x05score\x12\x1a\n\x08speakers\x18\x04 \x03(\tR\x08speakers\"\xbb\x01\n\nResolution\x12\x31\n\x06\x61\x63tion\x18\x01 \x01(\x0e\x32\x19.hbus.v1.ResolutionActionR\x06\x61\x63tion\x12\x16\n\x06memory\x18\x02 \x01(\tR\x06memory\x12\x14\n\x05\x61gent\x18\x03 \x01(\tR\x05\x61gent\x12\x1c\n\trationale\x18\x04 \x01(\tR\trationale\x12.\n\x04time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x04time\"\x9e\x01\n\tJudgement\x12\x33\n\x07verdict\x18\x01 \x01(\x0e\x32\x19.hbus.v1.SuspicionVerdictR\x07verdict\x12\x16\n\x06reason\x18\x02 \x01(\tR\x06reason\x12\x14\n\x05model\x18\x03 \x01(\tR\x05model\x12.\n\x04time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x04time\"\xc9\x03\n\x08\x43onflict\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n\x07subject\x18\x02 \x01(\tR\x07subject\x12\'\n\x04type\x18\x03 \x01(\x0e\x32\x13.hbus.v1.MemoryTypeR\x04type\x12,\n\x05state\x18\x04 \x01(\x0e\x32\x16.hbus.v1.ConflictStateR\x05state\x12+\n\x05sides\x18\x05 \x03(\x0b\x32\x15.hbus.v1.ConflictSideR\x05sides\x12\x16\n\x06reason\x18\x06 \x01(\tR\x06reason\x12;\n\x0b\x63reate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12;\n\x0bupdate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nupdateTime\x12\x33\n\nresolution\x18\t \x01(\x0b\x32\x13.hbus.v1.ResolutionR\nresolution\x12\x12\n\x04\x65tag\x18\n \x01(\tR\x04\x65tag\x12\x30\n\tjudgement\x18\x0b \x01(\x0b\x32\x12.hbus.v1.JudgementR\tjudgement*\xb8\x01\n\rConflictState\x12\x1e\n\x1a\x43ONFLICT_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13\x43ONFLICT_STATE_OPEN\x10\x01\x12\x1c\n\x18\x43ONFLICT_STATE_SUSPECTED\x10\x02\x12\x1b\n\x17\x43ONFLICT_STATE_RESOLVED\x10\x03\x12\x17\n\x13\x43ONFLICT_STATE_MOOT\x10\x04\x12\x1a\n\x16\x43ONFLICT_STATE_SETTLED\x10\x05*\x90\x01\n\x10ResolutionAction\x12!\n\x1dRESOLUTION_ACTION_UNSPECIFIED\x10\x00\x12\x1c\n\x18RESOLUTION_ACTION_CHOOSE\x10\x01\x12\x1b\n\x17RESOLUTION_ACTION_MERGE\x10\x02\x12\x1e\n\x1aRESOLUTION_ACTION_KEEP_ALL\x10\x03*\xb5\x01\n\x10SuspicionVerdict\x12!\n\x1dSUSPICION_VERDICT_UNSPECIFIED\x10\x00\x12\x1a\n\x16SUSPICION_VERDICT_SAME\x10\x01\x12\x1c\n\x18SUSPICION_VERDICT_UPDATE\x10\x02\x12#\n\x1fSUSPICION_VERDICT_CONTRADICTION\x10\x03\x12\x1f\n\x1bSUSPICION_VERDICT_UNRELATED\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'hbus.v1.conflict_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_CONFLICTSTATE']._serialized_start=801
-  _globals['_CONFLICTSTATE']._serialized_end=985
-  _globals['_RESOLUTIONACTION']._serialized_start=988
-  _globals['_RESOLUTIONACTION']._serialized_end=1132
+  _globals['_CONFLICTSTATE']._serialized_start=1012
+  _globals['_CONFLICTSTATE']._serialized_end=1196
+  _globals['_RESOLUTIONACTION']._serialized_start=1199
+  _globals['_RESOLUTIONACTION']._serialized_end=1343
+  _globals['_SUSPICIONVERDICT']._serialized_start=1346
+  _globals['_SUSPICIONVERDICT']._serialized_end=1527
   _globals['_CONFLICTSIDE']._serialized_start=90
   _globals['_CONFLICTSIDE']._serialized_end=198
   _globals['_RESOLUTION']._serialized_start=201
   _globals['_RESOLUTION']._serialized_end=388
-  _globals['_CONFLICT']._serialized_start=391
-  _globals['_CONFLICT']._serialized_end=798
+  _globals['_JUDGEMENT']._serialized_start=391
+  _globals['_JUDGEMENT']._serialized_end=549
+  _globals['_CONFLICT']._serialized_start=552
+  _globals['_CONFLICT']._serialized_end=1009
 # @@protoc_insertion_point(module_scope)

@@ -26,6 +26,14 @@ class ResolutionAction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     RESOLUTION_ACTION_CHOOSE: _ClassVar[ResolutionAction]
     RESOLUTION_ACTION_MERGE: _ClassVar[ResolutionAction]
     RESOLUTION_ACTION_KEEP_ALL: _ClassVar[ResolutionAction]
+
+class SuspicionVerdict(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    SUSPICION_VERDICT_UNSPECIFIED: _ClassVar[SuspicionVerdict]
+    SUSPICION_VERDICT_SAME: _ClassVar[SuspicionVerdict]
+    SUSPICION_VERDICT_UPDATE: _ClassVar[SuspicionVerdict]
+    SUSPICION_VERDICT_CONTRADICTION: _ClassVar[SuspicionVerdict]
+    SUSPICION_VERDICT_UNRELATED: _ClassVar[SuspicionVerdict]
 CONFLICT_STATE_UNSPECIFIED: ConflictState
 CONFLICT_STATE_OPEN: ConflictState
 CONFLICT_STATE_SUSPECTED: ConflictState
@@ -36,6 +44,11 @@ RESOLUTION_ACTION_UNSPECIFIED: ResolutionAction
 RESOLUTION_ACTION_CHOOSE: ResolutionAction
 RESOLUTION_ACTION_MERGE: ResolutionAction
 RESOLUTION_ACTION_KEEP_ALL: ResolutionAction
+SUSPICION_VERDICT_UNSPECIFIED: SuspicionVerdict
+SUSPICION_VERDICT_SAME: SuspicionVerdict
+SUSPICION_VERDICT_UPDATE: SuspicionVerdict
+SUSPICION_VERDICT_CONTRADICTION: SuspicionVerdict
+SUSPICION_VERDICT_UNRELATED: SuspicionVerdict
 
 class ConflictSide(_message.Message):
     __slots__ = ("memory", "text", "score", "speakers")
@@ -63,8 +76,20 @@ class Resolution(_message.Message):
     time: _timestamp_pb2.Timestamp
     def __init__(self, action: _Optional[_Union[ResolutionAction, str]] = ..., memory: _Optional[str] = ..., agent: _Optional[str] = ..., rationale: _Optional[str] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
+class Judgement(_message.Message):
+    __slots__ = ("verdict", "reason", "model", "time")
+    VERDICT_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    verdict: SuspicionVerdict
+    reason: str
+    model: str
+    time: _timestamp_pb2.Timestamp
+    def __init__(self, verdict: _Optional[_Union[SuspicionVerdict, str]] = ..., reason: _Optional[str] = ..., model: _Optional[str] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
 class Conflict(_message.Message):
-    __slots__ = ("name", "subject", "type", "state", "sides", "reason", "create_time", "update_time", "resolution", "etag")
+    __slots__ = ("name", "subject", "type", "state", "sides", "reason", "create_time", "update_time", "resolution", "etag", "judgement")
     NAME_FIELD_NUMBER: _ClassVar[int]
     SUBJECT_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
@@ -75,6 +100,7 @@ class Conflict(_message.Message):
     UPDATE_TIME_FIELD_NUMBER: _ClassVar[int]
     RESOLUTION_FIELD_NUMBER: _ClassVar[int]
     ETAG_FIELD_NUMBER: _ClassVar[int]
+    JUDGEMENT_FIELD_NUMBER: _ClassVar[int]
     name: str
     subject: str
     type: _memory_pb2.MemoryType
@@ -85,4 +111,5 @@ class Conflict(_message.Message):
     update_time: _timestamp_pb2.Timestamp
     resolution: Resolution
     etag: str
-    def __init__(self, name: _Optional[str] = ..., subject: _Optional[str] = ..., type: _Optional[_Union[_memory_pb2.MemoryType, str]] = ..., state: _Optional[_Union[ConflictState, str]] = ..., sides: _Optional[_Iterable[_Union[ConflictSide, _Mapping]]] = ..., reason: _Optional[str] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., resolution: _Optional[_Union[Resolution, _Mapping]] = ..., etag: _Optional[str] = ...) -> None: ...
+    judgement: Judgement
+    def __init__(self, name: _Optional[str] = ..., subject: _Optional[str] = ..., type: _Optional[_Union[_memory_pb2.MemoryType, str]] = ..., state: _Optional[_Union[ConflictState, str]] = ..., sides: _Optional[_Iterable[_Union[ConflictSide, _Mapping]]] = ..., reason: _Optional[str] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., resolution: _Optional[_Union[Resolution, _Mapping]] = ..., etag: _Optional[str] = ..., judgement: _Optional[_Union[Judgement, _Mapping]] = ...) -> None: ...

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hbus/v1/conflict.proto.
  */
 export const file_hbus_v1_conflict: GenFile = /*@__PURE__*/
-  fileDesc("ChZoYnVzL3YxL2NvbmZsaWN0LnByb3RvEgdoYnVzLnYxIk0KDENvbmZsaWN0U2lkZRIOCgZtZW1vcnkYASABKAkSDAoEdGV4dBgCIAEoCRINCgVzY29yZRgDIAEoARIQCghzcGVha2VycxgEIAMoCSKTAQoKUmVzb2x1dGlvbhIpCgZhY3Rpb24YASABKA4yGS5oYnVzLnYxLlJlc29sdXRpb25BY3Rpb24SDgoGbWVtb3J5GAIgASgJEg0KBWFnZW50GAMgASgJEhEKCXJhdGlvbmFsZRgEIAEoCRIoCgR0aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLCAgoIQ29uZmxpY3QSDAoEbmFtZRgBIAEoCRIPCgdzdWJqZWN0GAIgASgJEiEKBHR5cGUYAyABKA4yEy5oYnVzLnYxLk1lbW9yeVR5cGUSJQoFc3RhdGUYBCABKA4yFi5oYnVzLnYxLkNvbmZsaWN0U3RhdGUSJAoFc2lkZXMYBSADKAsyFS5oYnVzLnYxLkNvbmZsaWN0U2lkZRIOCgZyZWFzb24YBiABKAkSLwoLY3JlYXRlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgpyZXNvbHV0aW9uGAkgASgLMhMuaGJ1cy52MS5SZXNvbHV0aW9uEgwKBGV0YWcYCiABKAkquAEKDUNvbmZsaWN0U3RhdGUSHgoaQ09ORkxJQ1RfU1RBVEVfVU5TUEVDSUZJRUQQABIXChNDT05GTElDVF9TVEFURV9PUEVOEAESHAoYQ09ORkxJQ1RfU1RBVEVfU1VTUEVDVEVEEAISGwoXQ09ORkxJQ1RfU1RBVEVfUkVTT0xWRUQQAxIXChNDT05GTElDVF9TVEFURV9NT09UEAQSGgoWQ09ORkxJQ1RfU1RBVEVfU0VUVExFRBAFKpABChBSZXNvbHV0aW9uQWN0aW9uEiEKHVJFU09MVVRJT05fQUNUSU9OX1VOU1BFQ0lGSUVEEAASHAoYUkVTT0xVVElPTl9BQ1RJT05fQ0hPT1NFEAESGwoXUkVTT0xVVElPTl9BQ1RJT05fTUVSR0UQAhIeChpSRVNPTFVUSU9OX0FDVElPTl9LRUVQX0FMTBADYgZwcm90bzM", [file_google_protobuf_timestamp, file_hbus_v1_memory]);
+  fileDesc("ChZoYnVzL3YxL2NvbmZsaWN0LnByb3RvEgdoYnVzLnYxIk0KDENvbmZsaWN0U2lkZRIOCgZtZW1vcnkYASABKAkSDAoEdGV4dBgCIAEoCRINCgVzY29yZRgDIAEoARIQCghzcGVha2VycxgEIAMoCSKTAQoKUmVzb2x1dGlvbhIpCgZhY3Rpb24YASABKA4yGS5oYnVzLnYxLlJlc29sdXRpb25BY3Rpb24SDgoGbWVtb3J5GAIgASgJEg0KBWFnZW50GAMgASgJEhEKCXJhdGlvbmFsZRgEIAEoCRIoCgR0aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKAAQoJSnVkZ2VtZW50EioKB3ZlcmRpY3QYASABKA4yGS5oYnVzLnYxLlN1c3BpY2lvblZlcmRpY3QSDgoGcmVhc29uGAIgASgJEg0KBW1vZGVsGAMgASgJEigKBHRpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIukCCghDb25mbGljdBIMCgRuYW1lGAEgASgJEg8KB3N1YmplY3QYAiABKAkSIQoEdHlwZRgDIAEoDjITLmhidXMudjEuTWVtb3J5VHlwZRIlCgVzdGF0ZRgEIAEoDjIWLmhidXMudjEuQ29uZmxpY3RTdGF0ZRIkCgVzaWRlcxgFIAMoCzIVLmhidXMudjEuQ29uZmxpY3RTaWRlEg4KBnJlYXNvbhgGIAEoCRIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKCnJlc29sdXRpb24YCSABKAsyEy5oYnVzLnYxLlJlc29sdXRpb24SDAoEZXRhZxgKIAEoCRIlCglqdWRnZW1lbnQYCyABKAsyEi5oYnVzLnYxLkp1ZGdlbWVudCq4AQoNQ29uZmxpY3RTdGF0ZRIeChpDT05GTElDVF9TVEFURV9VTlNQRUNJRklFRBAAEhcKE0NPTkZMSUNUX1NUQVRFX09QRU4QARIcChhDT05GTElDVF9TVEFURV9TVVNQRUNURUQQAhIbChdDT05GTElDVF9TVEFURV9SRVNPTFZFRBADEhcKE0NPTkZMSUNUX1NUQVRFX01PT1QQBBIaChZDT05GTElDVF9TVEFURV9TRVRUTEVEEAUqkAEKEFJlc29sdXRpb25BY3Rpb24SIQodUkVTT0xVVElPTl9BQ1RJT05fVU5TUEVDSUZJRUQQABIcChhSRVNPTFVUSU9OX0FDVElPTl9DSE9PU0UQARIbChdSRVNPTFVUSU9OX0FDVElPTl9NRVJHRRACEh4KGlJFU09MVVRJT05fQUNUSU9OX0tFRVBfQUxMEAMqtQEKEFN1c3BpY2lvblZlcmRpY3QSIQodU1VTUElDSU9OX1ZFUkRJQ1RfVU5TUEVDSUZJRUQQABIaChZTVVNQSUNJT05fVkVSRElDVF9TQU1FEAESHAoYU1VTUElDSU9OX1ZFUkRJQ1RfVVBEQVRFEAISIwofU1VTUElDSU9OX1ZFUkRJQ1RfQ09OVFJBRElDVElPThADEh8KG1NVU1BJQ0lPTl9WRVJESUNUX1VOUkVMQVRFRBAEYgZwcm90bzM", [file_google_protobuf_timestamp, file_hbus_v1_memory]);
 
 /**
  * One side of a conflict.
@@ -110,6 +110,48 @@ export const ResolutionSchema: GenMessage<Resolution> = /*@__PURE__*/
   messageDesc(file_hbus_v1_conflict, 1);
 
 /**
+ * What a model said of a suspicion. Only UNRELATED has an effect: the conflict is SETTLED. All else is left to people.
+ *
+ * @generated from message hbus.v1.Judgement
+ */
+export type Judgement = Message<"hbus.v1.Judgement"> & {
+  /**
+   * How the two memories stand to each other.
+   *
+   * @generated from field: hbus.v1.SuspicionVerdict verdict = 1;
+   */
+  verdict: SuspicionVerdict;
+
+  /**
+   * Why, in its words.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+
+  /**
+   * `{provider}/{model}` that said so.
+   *
+   * @generated from field: string model = 3;
+   */
+  model: string;
+
+  /**
+   * When, by the store's clock.
+   *
+   * @generated from field: google.protobuf.Timestamp time = 4;
+   */
+  time?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message hbus.v1.Judgement.
+ * Use `create(JudgementSchema)` to create a new message.
+ */
+export const JudgementSchema: GenMessage<Judgement> = /*@__PURE__*/
+  messageDesc(file_hbus_v1_conflict, 2);
+
+/**
  * A contradiction that somebody should see.
  *
  * @generated from message hbus.v1.Conflict
@@ -184,6 +226,13 @@ export type Conflict = Message<"hbus.v1.Conflict"> & {
    * @generated from field: string etag = 10;
    */
   etag: string;
+
+  /**
+   * What a model said of it while it was SUSPECTED; unset where none was asked.
+   *
+   * @generated from field: hbus.v1.Judgement judgement = 11;
+   */
+  judgement?: Judgement | undefined;
 };
 
 /**
@@ -191,7 +240,7 @@ export type Conflict = Message<"hbus.v1.Conflict"> & {
  * Use `create(ConflictSchema)` to create a new message.
  */
 export const ConflictSchema: GenMessage<Conflict> = /*@__PURE__*/
-  messageDesc(file_hbus_v1_conflict, 2);
+  messageDesc(file_hbus_v1_conflict, 3);
 
 /**
  * Where a conflict stands.
@@ -235,7 +284,7 @@ export enum ConflictState {
   MOOT = 4,
 
   /**
-   * New evidence settled it by rule.
+   * New evidence settled it by rule, or a model saw that there is nothing to it.
    *
    * @generated from enum value: CONFLICT_STATE_SETTLED = 5;
    */
@@ -288,4 +337,52 @@ export enum ResolutionAction {
  */
 export const ResolutionActionSchema: GenEnum<ResolutionAction> = /*@__PURE__*/
   enumDesc(file_hbus_v1_conflict, 1);
+
+/**
+ * What a model makes of two memories that look contradictory.
+ *
+ * @generated from enum hbus.v1.SuspicionVerdict
+ */
+export enum SuspicionVerdict {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: SUSPICION_VERDICT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * They say the same in other words.
+   *
+   * @generated from enum value: SUSPICION_VERDICT_SAME = 1;
+   */
+  SAME = 1,
+
+  /**
+   * The later one replaces the earlier one.
+   *
+   * @generated from enum value: SUSPICION_VERDICT_UPDATE = 2;
+   */
+  UPDATE = 2,
+
+  /**
+   * They cannot both be true.
+   *
+   * @generated from enum value: SUSPICION_VERDICT_CONTRADICTION = 3;
+   */
+  CONTRADICTION = 3,
+
+  /**
+   * Both can be true at once: the suspicion is dismissed.
+   *
+   * @generated from enum value: SUSPICION_VERDICT_UNRELATED = 4;
+   */
+  UNRELATED = 4,
+}
+
+/**
+ * Describes the enum hbus.v1.SuspicionVerdict.
+ */
+export const SuspicionVerdictSchema: GenEnum<SuspicionVerdict> = /*@__PURE__*/
+  enumDesc(file_hbus_v1_conflict, 2);
 
