@@ -23,7 +23,7 @@ from bench.rig import Rig, set_up
 
 _SIZES = [1_000, 10_000]
 _LARGEST = 100_000
-_PARTS = ("matcher", "calls", "streams", "groups", "subscribers", "latency", "cold")
+_PARTS = ("matcher", "subscribers", "calls", "streams", "groups", "latency", "cold")
 
 
 def _arguments() -> argparse.Namespace:
@@ -55,12 +55,16 @@ async def _run(options: argparse.Namespace, directory: Path, report: Report) -> 
         report.add(*await matcher.measure(options.rounds))
     if not {"matcher"}.issuperset(options.only):
         async with set_up(directory) as rig:
-            await _run_on(rig, options, report)
+            if "subscribers" in options.only:
+                async for result in subscribers.measure(rig, options.rounds, options.seconds):
+                    report.add(result)
+            if not {"matcher", "subscribers"}.issuperset(options.only):
+                await _run_on_filled(rig, options, report)
 
 
-async def _run_on(rig: Rig, options: argparse.Namespace, report: Report) -> None:
+async def _run_on_filled(rig: Rig, options: argparse.Namespace, report: Report) -> None:
     sizes = _SIZES + [_LARGEST] * options.full
-    are_written = not {"latency"}.issuperset(options.only)
+    are_written = not {"matcher", "subscribers", "latency"}.issuperset(options.only)
     read, written = await _fill(rig, sizes, report, are_written=are_written)
     report.add(*store.raw_reads(rig, read[1]))
     await store.settle(rig)
@@ -72,11 +76,10 @@ async def _run_on(rig: Rig, options: argparse.Namespace, report: Report) -> None
 async def _measured(
     rig: Rig, options: argparse.Namespace, read: list[Namespace], written: list[Namespace]
 ) -> AsyncIterator[Result]:
-    """Measure the parts asked for, one after the other."""
+    """Measure the parts asked for that need filled namespaces, one after the other."""
     parts: dict[str, Callable[[], AsyncIterator[Result]]] = {
         "streams": lambda: streams.measure(rig, read[1], written[1], options.rounds),
         "groups": lambda: groups.measure(rig, read[1], options.rounds),
-        "subscribers": lambda: subscribers.measure(rig, options.rounds, options.seconds),
         "latency": lambda: latency.measure(rig, read),
         "cold": lambda: store.cold_loads(rig, [*read[1:], written[1]]),
         "calls": lambda: calls.measure(rig, read, written, options.rounds, options.seconds),

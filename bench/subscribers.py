@@ -24,6 +24,8 @@ _STUCK = 100
 _EVENTS = 2_000
 _TEXT_CHARS = 1_000
 _OTHERS = 20
+_PAIRS = 4
+"""Pairs of runs a round, one with a stuck subscriber and one without, the order changing: noise comes in stretches."""
 _BEGINNING = Start(beginning=StartBeginning())
 _MIB = 1 << 20
 _STUCK_MIB = Goal(must=50, aim=25, lower_is_better=True)
@@ -116,12 +118,13 @@ async def isolation(rig: Rig, rounds: int, seconds: float) -> AsyncIterator[Resu
             await arrivals.add(subscribe(channels[n % len(channels)], name, NOW))
         writer: Any = MemoryServiceStub(await stack.enter_async_context(connect(own.address)))
         write = rig.calling(writer.WriteMemory, rig.source.writes(name, semantic=False))
-        alone: list[Sample] = []
-        beside: list[Sample] = []
-        for _ in range(rounds):
-            alone.append(await closed_loop(lambda: arrivals.after(write), 1, seconds))
-            async with _stuck(own, 1, name):
-                beside.append(await closed_loop(lambda: arrivals.after(write), 1, seconds))
+        runs: dict[int, list[Sample]] = {0: [], 1: []}
+        for pair in range(rounds * _PAIRS):
+            for stuck in (0, 1) if pair % 2 else (1, 0):
+                async with _stuck(own, stuck, name):
+                    sample = await closed_loop(lambda: arrivals.after(write), 1, seconds / _PAIRS)
+                    runs[stuck].append(sample)
+        alone, beside = runs.values()
     yield Result.latency("isolation.p50", beside, alone, "none stuck ms p50", _MEDIAN)
     yield _tail(pooled(beside), pooled(alone))
 
