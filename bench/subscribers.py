@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import islice
 from typing import Any
@@ -26,6 +26,8 @@ _TEXT_CHARS = 1_000
 _OTHERS = 20
 _PAIRS = 4
 """Pairs of runs a round, one with a stuck subscriber and one without, the order changing: noise comes in stretches."""
+_UNTIL_STUCK_S = 0.4
+"""What has gone by when a new subscription has taken in all that fits between it and a reader that does not read."""
 _BEGINNING = Start(beginning=StartBeginning())
 _MIB = 1 << 20
 _STUCK_MIB = Goal(must=50, aim=25, lower_is_better=True)
@@ -118,12 +120,16 @@ async def isolation(rig: Rig, rounds: int, seconds: float) -> AsyncIterator[Resu
             await arrivals.add(subscribe(channels[n % len(channels)], name, NOW))
         writer: Any = MemoryServiceStub(await stack.enter_async_context(connect(own.address)))
         write = rig.calling(writer.WriteMemory, rig.source.writes(name, semantic=False))
+
+        def deliver() -> Awaitable[object]:
+            return arrivals.after(write)
+
         runs: dict[int, list[Sample]] = {0: [], 1: []}
         for pair in range(rounds * _PAIRS):
             for stuck in (0, 1) if pair % 2 else (1, 0):
                 async with _stuck(own, stuck, name):
-                    sample = await closed_loop(lambda: arrivals.after(write), 1, seconds / _PAIRS)
-                    runs[stuck].append(sample)
+                    await closed_loop(deliver, 1, _UNTIL_STUCK_S)
+                    runs[stuck].append(await closed_loop(deliver, 1, seconds / _PAIRS))
         alone, beside = runs.values()
     yield Result.latency("isolation.p50", beside, alone, "none stuck ms p50", _MEDIAN)
     yield _tail(pooled(beside), pooled(alone))
