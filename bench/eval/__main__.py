@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import hbus
-from bench.eval import sources
+from bench.eval import floorless, sources
 from bench.eval.abstention import Abstention
 from bench.eval.goals import verdicts
 from bench.processes import end_on_sigterm, product, valkey
@@ -47,6 +47,9 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="without LoCoMo, whose vectors take minutes")
     parser.add_argument(
+        "--no-crowd", action="store_true", help="without the five thousand memories of others beside LoCoMo"
+    )
+    parser.add_argument(
         "--no-ablation", action="store_true", help="without the runs that leave out a channel"
     )
     return parser.parse_args()
@@ -60,15 +63,21 @@ class Evaluation:
         self._folder = folder
         self._options = options
         self._loaded: dict[str, run.Loaded] = {}
+        self._judged: list[DataSet] = []
         self.results: list[Result] = []
 
     def measure(self) -> Page:
         """Run everything; return the report."""
         chats = [sources.memorybank(self._folder, language) for language in ("zh", "en")]
         stores = chats if self._options.quick else [*chats, sources.locomo(self._folder)]
-        sets = [*stores, sources.precision(self._folder), sources.cross_language(), sources.far(*stores)]
-        if not self._options.quick:
-            sets.insert(3, sources.crowded(stores[2], *chats))
+        judged = [*stores, sources.precision(self._folder), sources.cross_language()]
+        sets = [*judged, sources.bilingual(), sources.paraphrased(), sources.far(*stores)]
+        sets += [
+            sources.far_alone(store, language) for store, language in zip(chats, ("zh", "en"), strict=True)
+        ]
+        if not self._options.quick and not self._options.no_crowd:
+            others = [*map(sources.sentences, chats), *chats, sources.agents(self._folder)]
+            sets.append(sources.crowded(stores[2], *others))
         for data in sets:
             self.results += self._asked(data)
             _say(f"{data.name}: done")
@@ -76,10 +85,28 @@ class Evaluation:
         self._abstention(chats, page)
         page.parts.append(verdicts(self.results))
         if not self._options.no_ablation:
-            page.parts.append(self._ablation([*stores, sets[-3]]))
-        if not self._options.quick and not self._options.store:
-            self._utilisation(stores[2], page)
+            page.parts.append(self._ablation(judged[:-1]))
+        self._judged = judged
         return page
+
+    def finish(self, floorless: hbus.Client, page: Page) -> None:
+        """Add what the floor costs, by a server without one on the same store; and at the very end what use changes."""
+        page.parts.append(self._floor_cost(floorless))
+        if not self._options.quick and not self._options.store:
+            self._utilisation(self._judged[2], page)
+
+    def _floor_cost(self, floorless: hbus.Client) -> Table:
+        rows = []
+        for data in self._judged:
+            loaded = self._load(data)
+            found = run.grouped(loaded, run.ask(floorless, loaded, _TOP_K))
+            for without in found:
+                with_floor = next(each.summary for each in self.results if each.name == without.name)
+                free = without.summary
+                figures = (with_floor.recall[5], free.recall[5], with_floor.precision, free.precision)
+                rows.append((without.name, *map(report.share, figures)))
+        columns = ("set", "recall@5", "without a floor", "precision", "without a floor")
+        return Table("What the floor costs", columns, rows)
 
     def _load(self, data: DataSet) -> run.Loaded:
         if data.name not in self._loaded:
@@ -138,7 +165,12 @@ async def _run(options: argparse.Namespace, directory: Path) -> Page:
     end_on_sigterm()
     async with valkey(directory) as socket, product(socket, "eval", options.embedder) as address:
         with hbus.connect(address, agent="eval", timeout=_TIMEOUT_S) as bus:
-            return await asyncio.to_thread(Evaluation(bus, options.data, options).measure)
+            evaluation = Evaluation(bus, options.data, options)
+            page = await asyncio.to_thread(evaluation.measure)
+            async with product(socket, "floorless", options.embedder, floorless.SERVE) as other:
+                with hbus.connect(other, agent="eval", timeout=_TIMEOUT_S) as second:
+                    await asyncio.to_thread(evaluation.finish, second, page)
+            return page
 
 
 def main() -> None:

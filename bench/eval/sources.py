@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hindsight_bus.evaluation.dataset import DataSet, LabelledMemory, LabelledQuery
+from hindsight_bus.evaluation.dataset import DataSet, LabelledMemory, LabelledQuery, parse
 
 OWN = Path(__file__).parent / "data"
 _ADVERSARIAL = 5
 """LoCoMo's category of questions that nothing answers; they have no evidence to recall."""
+_SENTENCE = re.compile(r"(?<=[。！？!?.\n])\s*")
+_SHORTEST = 4
 
 
 def memorybank(folder: Path, language: str) -> DataSet:
@@ -72,6 +75,35 @@ def crowded(dialogues: DataSet, *others: DataSet) -> DataSet:
             data.memories.append(_moved(memory))
     for query in dialogues.queries:
         data.queries.append(LabelledQuery(("crowd",), query.text, query.relevant))
+    return data
+
+
+def sentences(store: DataSet) -> DataSet:
+    """Return what was said, a memory a sentence."""
+    data = DataSet(f"{store.name} sentences")
+    seen: set[str] = set()
+    for memory in store.memories:
+        for number, text in enumerate(_SENTENCE.split(memory.text)):
+            if len(text) >= _SHORTEST and text not in seen:
+                seen.add(text)
+                data.memories.append(
+                    LabelledMemory(
+                        f"{memory.id} {number}", memory.namespace, text, event_time=memory.event_time
+                    )
+                )
+    return data
+
+
+def agents(folder: Path) -> DataSet:
+    """Return what agents noted of their work and of what they read: experiences, and passages of an encyclopedia."""
+    data = DataSet("agents")
+    noted = _read(folder / "poison" / "experiences.json")
+    for each in (each for several in noted.values() for each in several):
+        for part in ("req", "resp"):
+            data.memories.append(LabelledMemory(f"{each['id']} {part}", "agents", each[part]))
+    for fact in _read(folder / "poison" / "facts.json"):
+        for number, text in enumerate(fact["adv_texts"]):
+            data.memories.append(LabelledMemory(f"{fact['id']} {number}", "agents", text))
     return data
 
 
@@ -147,7 +179,7 @@ def _case(case: dict[str, Any], beliefs: list[dict[str, Any]], replaced: set[str
 def cross_language() -> DataSet:
     """Return facts in Chinese and in English, and questions for them in both: within a language and across."""
     data = DataSet("cross-language")
-    rows = [json.loads(line) for line in (OWN / "cross.jsonl").read_text("utf-8").splitlines()]
+    rows = [json.loads(line) for line in _lines(OWN / "cross.jsonl")]
     for memory in ("zh", "en"):
         for number, row in enumerate(rows):
             data.memories.append(LabelledMemory(f"{memory} {number}", memory, row[memory]))
@@ -163,10 +195,38 @@ def far(*stores: DataSet) -> DataSet:
     """Return questions on topics that nobody in the stores has ever touched, put to all of their namespaces at once."""
     labels = tuple(dict.fromkeys(label for store in stores for label in store.namespaces))
     data = DataSet("far", [memory for store in stores for memory in store.memories])
-    for line in (OWN / "far.jsonl").read_text("utf-8").splitlines():
+    for line in _lines(OWN / "far.jsonl"):
         row = json.loads(line)
         data.queries.append(LabelledQuery(labels, row["text"], group=row["language"]))
     return data
+
+
+def far_alone(store: DataSet, language: str) -> DataSet:
+    """Return questions in a language on topics that nobody has ever touched, each put to every namespace by itself."""
+    data = DataSet(f"{store.name} far", store.memories)
+    for line in _lines(OWN / "far.jsonl"):
+        row = json.loads(line)
+        if row["language"] == language:
+            data.queries.extend(LabelledQuery((label,), row["text"]) for label in store.namespaces)
+    return data
+
+
+def bilingual() -> DataSet:
+    """Return facts in one namespace, every other one in English, asked for in its own language and in the other."""
+    data = DataSet("bilingual")
+    for number, row in enumerate(json.loads(line) for line in _lines(OWN / "cross.jsonl")):
+        told = ("zh", "en")[number % 2]
+        data.memories.append(LabelledMemory(f"fact {number}", "both", row[told]))
+        for asked in ("zh", "en"):
+            group = "same language" if asked == told else f"{asked} on {told}"
+            relevant = frozenset({f"fact {number}"})
+            data.queries.append(LabelledQuery(("both",), row[f"asked_{asked}"], relevant, group=group))
+    return data
+
+
+def paraphrased() -> DataSet:
+    """Return small stores, asked in quite other words, for dates, for replaced terms, and for what nobody said."""
+    return parse("paraphrased", _lines(OWN / "paraphrased.jsonl"))
 
 
 def near(store: DataSet) -> DataSet:
@@ -175,6 +235,10 @@ def near(store: DataSet) -> DataSet:
     next_to = dict(zip(labels, [*labels[1:], labels[0]], strict=True))
     queries = [LabelledQuery((next_to[query.namespace[0]],), query.text) for query in store.queries]
     return DataSet(f"{store.name} near", store.memories, queries)
+
+
+def _lines(path: Path) -> Iterable[str]:
+    return path.read_text("utf-8").splitlines()
 
 
 def _read(path: Path) -> Any:

@@ -28,6 +28,12 @@ def run(
     usage: Annotated[
         bool, typer.Option("--usage", help="Report the answers of the data as used, for the utilisation.")
     ] = False,
+    misses: Annotated[
+        bool,
+        typer.Option(
+            "--misses", help="List the questions that missed something, or brought what must not come."
+        ),
+    ] = False,
     html: Annotated[Path | None, typer.Option(help="Write a report with plots to this file.")] = None,
     target: Target = DEFAULT_TARGET,
     agent: Annotated[str, typer.Option(help="The agent to load and ask as.")] = "eval",
@@ -42,10 +48,13 @@ def run(
     from hindsight_bus.evaluation import report
 
     results: list[Result] = []
+    missed: list[tuple[str, ...]] = []
     for path in files:
         data = _read(path)
         with dial(target, agent, api_key) as bus:
-            results += _results(bus, data, top_k, usage)
+            found = _results(bus, data, top_k, usage)
+            missed += report.misses(found)
+            results += report.together(data.name, found)
     if html is not None:
         html.write_text(report.page_of("Retrieval", results, [f"{target}, top_k {top_k}"]).html(), "utf-8")
     if as_json:
@@ -53,6 +62,9 @@ def run(
             output.emit(result.as_json())
     else:
         output.table(report.COLUMNS, [result.row() for result in results])
+        if misses:
+            typer.echo()
+            output.table(report.MISS_COLUMNS, missed)
 
 
 def _read(path: Path) -> DataSet:

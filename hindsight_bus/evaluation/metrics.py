@@ -29,6 +29,18 @@ class Judged:
     """From request to answer, as the client saw it."""
     utilisation: float | None = None
     """Share of what came back that the answer used; None where no answer was given."""
+    text: str = ""
+    """The question."""
+
+    @property
+    def missing(self) -> frozenset[str]:
+        """What should have come back and did not."""
+        return self.relevant.difference(self.ranking)
+
+    @property
+    def wrong(self) -> tuple[str, ...]:
+        """What came back and must not have: where nothing is relevant, anything."""
+        return tuple(each for each in self.ranking if each in self.never or not self.relevant)
 
 
 @dataclass(frozen=True, slots=True)

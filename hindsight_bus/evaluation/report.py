@@ -47,6 +47,25 @@ class Result:
         return {"set": self.name, **asdict(self.summary)}
 
 
+MISS_COLUMNS = ("set", "question", "missing", "wrong")
+
+
+def together(name: str, results: Sequence[Result]) -> list[Result]:
+    """Return the results of a data set's groups, and behind several the one of all."""
+    whole = Result(f"{name} (all)", [each for result in results for each in result.judged])
+    return [*results, whole] if len(results) > 1 else list(results)
+
+
+def misses(results: Sequence[Result]) -> list[tuple[str, ...]]:
+    """Return the cells of ``MISS_COLUMNS`` for each question that missed something, or brought what must not come."""
+    return [
+        (result.name, each.text, ", ".join(sorted(each.missing)), ", ".join(each.wrong))
+        for result in results
+        for each in result.judged
+        if each.missing or each.wrong
+    ]
+
+
 def share(value: float | None) -> str:
     """Return a share for people; nothing for None."""
     return "" if value is None else f"{value:.3f}"

@@ -155,7 +155,7 @@ def _judged(loaded: Loaded, asked: Asked, utilisation: float | None) -> Judged:
     found = (loaded.ids.get(hit.memory.name, hit.memory.name) for hit in asked.answer.hits)
     query = asked.query
     ranking = tuple(each for each in found if each not in query.apart)
-    return Judged(ranking, query.relevant, query.never, asked.seconds, utilisation)
+    return Judged(ranking, query.relevant, query.never, asked.seconds, utilisation, query.text)
 
 
 def _digest(*parts: object) -> str:

@@ -83,9 +83,35 @@ async def test_a_run_loads_asks_and_reports(server: ServerProcess, data: Path, t
     assert rows["demo zh"]["mrr"] == 1.0
     assert rows["demo"]["utilisation"] is None
     assert "<svg" in page.read_text("utf-8")
-    again = await evaluate(server, data)
+    assert rows["demo (all)"]["queries"] == 4
+    again = await evaluate(server, data, "--misses")
     assert again.exit_code == 0, again.output
     assert "demo zh" in again.stdout
+    assert "question" in again.stdout.splitlines()[-1]
+
+
+async def test_what_missed_is_listed(server: ServerProcess, tmp_path: Path) -> None:
+    """With --misses each question is named that brought too little, with what is missing, or what must not come."""
+    lines: list[dict[str, Any]] = [
+        {
+            "memory": {
+                "id": "fence",
+                "namespace": "li",
+                "text": "The garden fence is green",
+                "type": "semantic",
+            }
+        },
+        {"memory": {"id": "moon", "namespace": "li", "text": "碳化钨的熔点是两千八百度", "type": "semantic"}},
+        {"query": {"namespace": "li", "text": "garden fence", "relevant": ["fence", "moon"]}},
+        {"query": {"namespace": "li", "text": "Is the garden fence green?"}},
+    ]
+    path = tmp_path / "hard.jsonl"
+    path.write_text("\n".join(json.dumps(line, ensure_ascii=False) for line in lines), "utf-8")
+    result = await evaluate(server, path, "--misses")
+    assert result.exit_code == 0, result.output
+    [few, many] = result.stdout.splitlines()[-2:]
+    assert few.split() == ["hard", "garden", "fence", "moon"]
+    assert many.split() == ["hard", "Is", "the", "garden", "fence", "green?", "fence"]
 
 
 async def test_utilisation_is_what_answers_used(server: ServerProcess, data: Path) -> None:

@@ -71,6 +71,42 @@ def test_a_crowd_holds_everything_in_one_namespace() -> None:
     assert crowd.queries[0].relevant == {"li 1"}
 
 
+def test_a_crowd_may_be_made_of_sentences() -> None:
+    """Each sentence is a memory once, at the time that it was told."""
+    told = DataSet(
+        "chat",
+        [
+            LabelledMemory("a", "li", "Tea is hot. Tea is hot.\n茶很热！"),
+            LabelledMemory("b", "li", "Tea is hot."),
+        ],
+    )
+    assert [memory.text for memory in sources.sentences(told).memories] == ["Tea is hot.", "茶很热！"]
+
+
+def test_a_bilingual_store_is_asked_in_both_languages() -> None:
+    """Half of the facts are told in each language, and each is asked for in both."""
+    data = sources.bilingual()
+    groups = Counter(query.group for query in data.queries)
+    assert groups == {"same language": 60, "en on zh": 30, "zh on en": 30}
+    assert data.namespaces == ["both"]
+
+
+def test_paraphrases_ask_small_stores_of_every_kind() -> None:
+    """Sixty-four questions: paraphrases in two languages, dates, replaced terms, and what nobody said."""
+    data = sources.paraphrased()
+    assert len(data.queries) == 64
+    assert len(data.namespaces) == 5
+    assert sum(not query.relevant for query in data.queries) == 12
+    assert {query.group for query in data.queries if query.never} == {"chain"}
+
+
+def test_far_questions_go_to_each_namespace_alone() -> None:
+    """Fifty questions in one language, to each namespace."""
+    far = sources.far_alone(store(), "zh")
+    assert len(far.queries) == 150
+    assert {query.namespace for query in far.queries} == {("li",), ("wang",), ("chen",)}
+
+
 @pytest.mark.parametrize(("found", "verdict"), [("m", "aim"), ("", "MISSED")])
 def test_goals_say_what_was_met(found: str, verdict: str) -> None:
     """A figure stands beside what it must reach and what is aimed at."""
