@@ -18,6 +18,7 @@ from hindsight_bus.app.lessons import Lessons
 from hindsight_bus.app.plan import CommitPlan
 from hindsight_bus.app.records import RecordReader
 from hindsight_bus.app.reviews import Reviews
+from hindsight_bus.app.rule_reflector import RuleReflector
 from hindsight_bus.app.skills import Skills
 from hindsight_bus.app.task_records import TaskRecords
 from hindsight_bus.domain.errors import InvalidRequest, NotFound, Refused, WrongState
@@ -30,7 +31,9 @@ from hindsight_bus.ports import DueItem, Lane, Ref, Reflector, Stored, TakenItem
 
 log = structlog.get_logger(__name__)
 
-MAX_ATTEMPTS = 5
+PATIENCE = 5
+"""Attempts of a reflector that did not come to an end, or died with its node, before rules take its place."""
+MAX_ATTEMPTS = 8
 _ENDED = frozenset({ReflectionState.SUCCEEDED, ReflectionState.FAILED})
 
 
@@ -53,6 +56,7 @@ class Reflections:
         self._reflector = reflector
         self._skills = skills
         self._reviews = reviews
+        self._last_resort = RuleReflector()
         self._contrasts = Contrasts(reader)
 
     # -- asking
@@ -122,7 +126,7 @@ class Reflections:
     # -- doing
 
     async def reflect(self, item: TakenItem) -> None:
-        """Handle a `reflect` item. What fails for a reason that will pass is tried again, at most 5 times in all."""
+        """Handle a `reflect` item. What fails for a reason that will pass is tried again, at most 8 times in all."""
         *_, task_id = map(str, item.item.payload)
         task = await self._reader.one(item.partition, Task, task_id)
         known = await self._reader.one(item.partition, Reflection, task_id)
@@ -138,7 +142,8 @@ class Reflections:
         """Reflect, write that down, then write the lessons: whoever goes on from there asks nobody again."""
         try:
             if not running.record.is_made:
-                running = await self._put(running, await self._made(task, running.record))
+                reflector = self._reflector if item.attempt <= PATIENCE else self._last_resort
+                running = await self._put(running, await self._made(task, running.record, reflector))
             lessons = await self._lessons.learn(task, running.record)
         except (Refused, InvalidRequest) as error:  # the same would be refused again
             await self._give_up(item, running, error.message)
@@ -150,13 +155,13 @@ class Reflections:
         log.warning("reflection.failed", task=known.record.task_id, problem=problem)
         await self._put(known, replace(known.record, state=ReflectionState.FAILED, problem=problem), item)
 
-    async def _made(self, task: Task, running: Reflection) -> Reflection:
+    async def _made(self, task: Task, running: Reflection, reflector: Reflector) -> Reflection:
         """Return the reflection with all that it says; its lessons are not written yet."""
         trajectory = await self._records.trajectory(task)
         skills = await self._skills.learn(task, trajectory)
         trimmed = await asyncio.to_thread(trim, trajectory)
-        contrast = await self._contrasts.of(task) if self._reflector.contrasts else None
-        insights = await self._reflector.reflect(Case(trajectory, trimmed.steps, task.lessons, contrast))
+        contrast = await self._contrasts.of(task) if reflector.contrasts else None
+        insights = await reflector.reflect(Case(trajectory, trimmed.steps, task.lessons, contrast))
         return replace(
             running,
             reflector=insights.reflector,

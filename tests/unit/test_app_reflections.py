@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from unittest.mock import patch
 
 import pytest
 
 from hindsight_bus.adapters.memory.clock import FakeClock
 from hindsight_bus.adapters.memory.log import FakeLog
 from hindsight_bus.app.caller import Caller
-from hindsight_bus.app.reflections import MAX_ATTEMPTS
+from hindsight_bus.app.lessons import Lessons
+from hindsight_bus.app.reflections import MAX_ATTEMPTS, PATIENCE
 from hindsight_bus.app.rule_reflector import RuleReflector
 from hindsight_bus.domain.errors import NotFound, StoreUnavailable, WrongState
 from hindsight_bus.domain.events import EventKind
@@ -149,17 +151,27 @@ async def test_a_job_that_died_half_way_is_done_by_another_node(moment: Reflecti
     assert [learnt.memory_id for learnt in reflection.lessons] == [memory.head.memory_id]
 
 
-async def test_what_fails_is_tried_again_and_given_up_in_the_end() -> None:
-    """Attempts are bounded; the reflection says that it failed and why, and the task stays as it ended."""
+async def test_a_reflector_that_never_comes_to_an_end_gives_way_to_rules() -> None:
+    """After so many attempts, so that a task has its lesson whatever becomes of a model."""
     reflector = Failing(100)
     node = TaskNode(reflector)
     task = await node.failed(*EXPIRED)
     await through_attempts(node)
     reflection = await node.reflection(task)
-    assert (reflection.state, reflection.problem) == (ReflectionState.FAILED, "gave up after 5 attempts")
-    assert reflector.calls == MAX_ATTEMPTS
+    assert (reflection.state, reflection.reflector) == (ReflectionState.SUCCEEDED, "rules")
+    assert reflector.calls == PATIENCE
+    assert len(reflection.lessons) == 1
+
+
+async def test_what_fails_is_tried_again_and_given_up_in_the_end() -> None:
+    """Attempts are bounded; the reflection says that it failed and why, and the task stays as it ended."""
+    node = TaskNode()
+    with patch.object(Lessons, "learn", side_effect=StoreUnavailable):
+        task = await node.failed(*EXPIRED)
+        await through_attempts(node)
+    reflection = await node.reflection(task)
+    assert (reflection.state, reflection.problem) == (ReflectionState.FAILED, "gave up after 8 attempts")
     assert (await node.tasks.get(Caller(), name_of(task))).record.outcome is TaskOutcome.FAILURE
-    reflector.left = 0
     asked, _ = await node.reflections.request(Caller(agent="support"), name_of(task))
     assert asked.record.state is ReflectionState.PENDING
     await node.work()
