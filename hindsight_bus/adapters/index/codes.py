@@ -1,9 +1,9 @@
 """Vectors in 4 bits a dimension: a scan that proposes the nearest, so that few need exact cosines.
 
-A vector is turned by a fixed random rotation, after which its numbers are spread alike whatever model made it, and each
-is rounded to one of 16 fixed steps. Nothing is trained: a code follows from its vector alone, so codes are written in
-place and rebuild to the same. FAISS scans them 32 at a time (André et al., "Quicker ADC", 2019); the rotation is
-RaBitQ's idea (Gao and Long, 2024).
+What a vector has beyond the centre of all is turned by a fixed random rotation, after which its numbers are spread
+alike whatever model made it, and each is rounded to one of 16 steps: models that squeeze their cosines together differ
+in little but that. No more is learnt than the centre, so codes are written in place, one by one. FAISS scans them 32 at
+a time (André et al., "Quicker ADC", 2019); centre and rotation are RaBitQ's idea (Gao and Long, 2024).
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 _LEVELS = 16
 _SPREAD = 3.0
-"""Standard deviations of a turned number, 1 / sqrt(d), that the steps cover on either side."""
+"""Standard deviations of a turned number that the steps cover on either side."""
+_LEAST_SPREAD = 0.05
+"""Share of a vector's length that the steps are made for at least, should all vectors be alike."""
 _NOUGHT = 0x88
 """Two codes of nearly zero: what slots without a vector hold."""
 _BLOCK = 32
@@ -33,11 +35,13 @@ Slots = NDArray[np.intp]
 class CodeScan:
     """Codes by slot, beside an exact index of the same slots that has the last word."""
 
-    def __init__(self, exact: faiss.IndexScalarQuantizer) -> None:
+    def __init__(self, exact: faiss.IndexScalarQuantizer, centre: NDArray[np.float64]) -> None:
         self.top = 0
         """Slots below have their codes."""
         self._d = exact.d
-        self._step = 2.0 * _SPREAD / (_LEVELS - 1) / math.sqrt(exact.d)
+        self._centre = centre.astype(np.float32)
+        length = max(1.0 - float(centre @ centre), _LEAST_SPREAD**2) ** 0.5
+        self._step = 2.0 * _SPREAD / (_LEVELS - 1) * length / math.sqrt(exact.d)
         steps = (np.arange(_LEVELS, dtype=np.float32) - (_LEVELS - 1) / 2) * np.float32(self._step)
         self._scan = faiss.IndexPQFastScan(exact.d, exact.d, 4, faiss.METRIC_INNER_PRODUCT)
         faiss.copy_array_to_vector(np.tile(steps, exact.d), self._scan.pq.centroids)
@@ -81,9 +85,9 @@ class CodeScan:
 
     def _coded(self, vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
         first, second = _turns(self._d)
-        turned = first @ vectors.reshape(len(vectors), len(first), len(second)) @ second.T
+        turned = first @ (vectors - self._centre).reshape(len(vectors), len(first), len(second)) @ second.T
         steps = turned.reshape(vectors.shape) * np.float32(1.0 / self._step) + np.float32(_LEVELS / 2)
-        return np.clip(steps, 0, _LEVELS - 1).astype(np.uint8)
+        return np.asarray(np.clip(steps, 0, _LEVELS - 1).astype(np.uint8))
 
     def _blocks(self) -> NDArray[np.uint8]:
         codes = self._scan.codes

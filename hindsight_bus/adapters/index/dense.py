@@ -24,9 +24,12 @@ CODED_FROM = 8_000
 """Vectors from which on codes are kept and scanned."""
 _CODED_DIMENSION = 32
 """Dimension from which on: the rounding of fewer numbers does not even out, and they are soon compared."""
+_OUTGROWN = 4
+"""How many times more vectors there are when all are coded afresh: by then their centre may be another."""
 _CAUGHT_UP = 4
 """Vectors coded along with each one that is put, until all are."""
-_LEAST_CAUGHT_UP = 256
+_LEAST_CAUGHT_UP = 512
+"""Vectors coded by any change and any search until then: 2 ms."""
 _WIDEST = 1_024
 """Vectors that a scan of codes is asked for at most: beyond, a filter leaves so few that all are better compared."""
 _SPARE = 1.5
@@ -46,6 +49,7 @@ class DenseIndex:
     def __init__(self, coded_from: int = CODED_FROM) -> None:
         self._coded_from = coded_from
         self._scan: CodeScan | None = None
+        self._coded_count = 0
         self.dimension = 0
         self.count = 0
         self.held: Mask = np.zeros(0, bool)
@@ -152,6 +156,8 @@ class DenseIndex:
         """Return what a scan of codes finds; None where it finds too few, or may have cut through a tie."""
         asked = math.ceil(_SPARE * wanted * self._index.ntotal / count)
         scan = self._scan
+        if scan is not None and scan.top < self._index.ntotal:
+            self._catch_up(scan)
         if scan is None or scan.top < self._index.ntotal or asked > _WIDEST:
             return [None] * len(queries)
         found: list[Slots | None] = []
@@ -188,14 +194,17 @@ class DenseIndex:
 
     def _code(self, slots: Slots, vectors: NDArray[np.float32]) -> None:
         """Keep codes up, and catch up with those that there were before codes were kept: never many at once."""
-        if self._scan is None:
-            if self.count < self._coded_from or self.dimension < _CODED_DIMENSION:
-                return
-            self._scan = CodeScan(self._index)
-        scan, top = self._scan, self._index.ntotal
-        known = slots < scan.top
-        scan.put(slots[known], vectors[known], top)
-        upto = min(top, scan.top + max(_LEAST_CAUGHT_UP, _CAUGHT_UP * len(slots)))
+        if self.count < self._coded_from or self.dimension < _CODED_DIMENSION:
+            return
+        if self._scan is None or self.count >= _OUTGROWN * self._coded_count:
+            self._scan, self._coded_count = CodeScan(self._index, self.means.overall), self.count
+        known = slots < self._scan.top
+        self._scan.put(slots[known], vectors[known], self._index.ntotal)
+        self._catch_up(self._scan, _CAUGHT_UP * len(slots))
+
+    def _catch_up(self, scan: CodeScan, most: int = 0) -> None:
+        top = self._index.ntotal
+        upto = min(top, scan.top + max(_LEAST_CAUGHT_UP, most))
         fresh = np.arange(scan.top, upto)
         scan.put(fresh, self._wide(fresh), top)
         scan.top = upto

@@ -28,6 +28,11 @@ class LanguageMeans:
         """Languages that were ever held, by number."""
         return tuple(self._codes)
 
+    @property
+    def overall(self) -> Floats:
+        """The mean vector of all languages, shape (d,)."""
+        return np.asarray(self._sums.sum(axis=0) / max(int(self._counts.sum()), 1))
+
     def reserve(self, capacity: int) -> None:
         """Make room for slots below ``capacity``."""
         self._at = np.concatenate((self._at, np.zeros(capacity - len(self._at), np.intp)))
