@@ -245,7 +245,7 @@ def _slow(attempts: Sequence[Attempt]) -> Iterator[Finding]:
 def _feedback(trajectory: Trajectory, attempts: Sequence[Attempt]) -> tuple[list[Finding], list[Finding]]:
     """Return complaints, each with what was done last before it, and praise.
 
-    Of a task that failed, feedback is a complaint unless it says otherwise.
+    Of a task that failed, feedback on what was done is a complaint unless it says otherwise.
     """
     has_failed = trajectory.outcome is TaskOutcome.FAILURE
     complaints, praise = [], []
@@ -255,7 +255,7 @@ def _feedback(trajectory: Trajectory, attempts: Sequence[Attempt]) -> tuple[list
         before = _last([attempt for attempt in attempts if attempt.steps[0] < step.sequence])
         cited = (*(number for attempt in before for number in attempt.steps), step.sequence)
         what = before[0].name if before else ""
-        blames = (has_failed and not is_satisfied(step.text)) or is_dissatisfied(step.text)
+        blames = bool(has_failed and before and not is_satisfied(step.text)) or is_dissatisfied(step.text)
         if step.rating is Rating.BAD or (step.rating is Rating.NONE and blames):
             complaints.append(Finding(Rule.COMPLAINT, cited, what, report=step.text))
         elif step.rating is Rating.GOOD:

@@ -10,6 +10,7 @@ from hindsight_bus.domain.memory import Channel
 from hindsight_bus.domain.phrases import Phrases, phrases_in
 from hindsight_bus.domain.tasks import Insights, Item, ItemKind, Lesson, TaskOutcome
 from hindsight_bus.domain.trajectory import Trajectory, excerpt
+from hindsight_bus.domain.units import units
 
 NAME = "rules"
 VERSION = 2
@@ -25,13 +26,14 @@ def reflect(trajectory: Trajectory) -> Insights:
     """Return what is to be learnt from a task; pure, so the same steps always give the same. O(size).
 
     Every item and lesson cites steps that exist, at least one unless none was recorded. A failed task yields a lesson.
+    A long trajectory that holds several tasks is reflected on task by task, the last one first.
     """
     words = phrases_in(detect(trajectory.goal))
-    found = findings(trajectory)
-    advised = [each for each in found if each.rule in _ADVISED][:MAX_ITEMS]
+    found = [(unit, each) for unit in reversed(units(trajectory)) for each in findings(unit)]
+    advised = [(unit, each) for unit, each in found if each.rule in _ADVISED][:MAX_ITEMS]
     return Insights(
-        items=tuple(_items(found, advised, words)),
-        lessons=tuple(_lesson(trajectory, each, words) for each in advised),
+        items=tuple(_items([each for _, each in found], [each for _, each in advised], words)),
+        lessons=tuple(_lesson(unit, each, words) for unit, each in advised),
     )
 
 

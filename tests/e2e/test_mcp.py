@@ -266,7 +266,7 @@ async def test_a_failed_task_teaches_the_next_one(target: str, user: str, era: s
     ]
     async with in_memory(target, user, era=era) as host:
         started = await host.call("start_task", goal="Find order 7", kind="orders")
-        assert started["block"] == ""
+        assert started["lessons"] == []
         await host.call("record_steps", task=started["task"], steps=json.dumps(steps))
         assert (await host.call("record_steps", task=started["task"], steps="Gave up"))["last_step"] == 4
         learnt = await host.call("reflect_on_task", task=started["task"], outcome="failure", wait_seconds=25)
@@ -276,6 +276,12 @@ async def test_a_failed_task_teaches_the_next_one(target: str, user: str, era: s
         assert again["lessons"] == learnt["lessons"]
         following = await host.call("start_task", goal="Find order 8", kind="orders")
         assert set(following["lessons"]) & set(learnt["lessons"])
+        call = {"kind": "tool", "tool": "find_order", "arguments": {"id": 8}, "text": "order 8"}
+        await host.call("record_steps", task=following["task"], steps=[call])
+        await host.call("reflect_on_task", task=following["task"], outcome="success", wait_seconds=25)
+        third = await host.call("start_task", goal="Find order 9", kind="orders")
+        assert third["skills"]
+        assert "find_order(id={{id}})" in third["block"]
         with pytest.raises(Refused):
             await host.call("record_steps", task=started["task"].replace(user, "lisi"), steps="Break in")
 

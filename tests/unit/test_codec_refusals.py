@@ -253,6 +253,10 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
             ("maxTextChars", "max_text_chars", 0),
             ("recencyHalfLifeDays", "recency_half_life_days", -1.0),
             ("purgeAfterDays", "purge_after_days", 3651.0),
+            ("autoReflection", "auto_reflection", 4),
+            ("taskRetentionDays", "task_retention_days", 3651.0),
+            ("consolidateFrom", "consolidate_from", 2),
+            ("consolidateFrom", "consolidate_from", 65),
             ("rankingWeights", "ranking_weights", {}),
         ]
     ),

@@ -39,7 +39,14 @@ from hindsight_bus.domain.memory import (
     Version,
 )
 from hindsight_bus.domain.names import Namespace, Pattern, ResourceName
-from hindsight_bus.domain.policy import ConflictPolicy, Policy, PolicyRecord, RankingProfile, RankingWeights
+from hindsight_bus.domain.policy import (
+    AutoReflection,
+    ConflictPolicy,
+    Policy,
+    PolicyRecord,
+    RankingProfile,
+    RankingWeights,
+)
 from hindsight_bus.domain.position import Position, Positions
 from hindsight_bus.domain.query import EventFilter, Filter, SearchChannel
 from hindsight_bus.domain.records import (
@@ -365,8 +372,15 @@ async def test_policy_changes_set_and_remove(services: Services) -> None:
     services.app.answers["update_policy"] = (stored, POSITIONS)
     request = ParseDict(
         {
-            "policy": {"pattern": "*:*:*", "dailyQuota": 0, "conflictPolicy": "CONFLICT_POLICY_LATEST"},
-            "updateMask": "dailyQuota,conflictPolicy,conflictMargin,rankingWeights",
+            "policy": {
+                "pattern": "*:*:*",
+                "dailyQuota": 0,
+                "conflictPolicy": "CONFLICT_POLICY_LATEST",
+                "autoReflection": "AUTO_REFLECTION_NEVER",
+                "taskRetentionDays": 0,
+            },
+            "updateMask": "dailyQuota,conflictPolicy,conflictMargin,rankingWeights,autoReflection,"
+            "taskRetentionDays,consolidateFrom",
         },
         namespace.UpdatePolicyRequest(),
     )
@@ -378,6 +392,9 @@ async def test_policy_changes_set_and_remove(services: Services) -> None:
         "conflict_policy": ConflictPolicy.LATEST,
         "conflict_margin": None,
         "ranking_weights": None,
+        "auto_reflection": AutoReflection.NEVER,
+        "task_retention_days": 0.0,
+        "consolidate_from": None,
     }
     assert answer.policy.HasField("daily_quota")
     assert not answer.policy.HasField("conflict_margin")
