@@ -12,7 +12,8 @@ from hindsight_bus.domain.memory import Head, Memory, MemoryState, Version
 from hindsight_bus.domain.names import Namespace, Pattern
 from hindsight_bus.domain.query import EventFilter
 
-_MAX_KNOWN = 10_000
+_MAX_KNOWN = 200
+"""Namespaces of which a selection remembers whether they concern it: there may be thousands of selections."""
 
 
 @dataclass(slots=True, eq=False)
@@ -55,9 +56,10 @@ class Selection:
         """Tell whether the namespace falls under a pattern."""
         known = self._concerned.get(namespace.id)
         if known is None:
+            if len(self._concerned) >= _MAX_KNOWN:
+                self._concerned.clear()
             known = any(pattern.matches(namespace) for pattern in self.patterns)
-            if len(self._concerned) < _MAX_KNOWN:
-                self._concerned[namespace.id] = known
+            self._concerned[namespace.id] = known
         return known
 
     def vector_profiles(self, namespace: Namespace) -> Collection[str]:
