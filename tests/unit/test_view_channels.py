@@ -403,3 +403,29 @@ def test_a_memory_in_another_language_is_found_among_those_in_the_querys_own(at:
     ]
     found = ask(view_of(*told, calibration=known), "茶", said("zh", at), language="zh")
     assert numbers(found)[0] == at
+
+
+links = st.tuples(
+    st.integers(1, 6),
+    st.sampled_from([MemoryState.ACTIVE, MemoryState.SUPERSEDED, MemoryState.FORGOTTEN]),
+    st.integers(0, 6),
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(links | st.integers(1, 6), max_size=20))
+def test_chains_follow_every_change(history: list[tuple[int, MemoryState, int] | int]) -> None:
+    """However memories come, go and replace each other, old words find what they would find in a fresh view."""
+    view = view_of()
+    held: dict[int, Row] = {}
+    for step in history:
+        if isinstance(step, int):
+            view.remove([f"{step:032x}"])
+            held.pop(step, None)
+        else:
+            number, state, successor = step
+            held[number] = fact(number, f"word{number} tea", state=state, superseded_by=successor)
+            view.upsert([held[number]])
+        asked = [ask(view, f"word{number}") for number in range(1, 7)]
+        fresh = view_of(*held.values())
+        assert asked == [ask(fresh, f"word{number}") for number in range(1, 7)]

@@ -288,7 +288,9 @@ def _with_neighbours(held: Indexes, heard: _Heard, mask: Mask, told: _Told) -> F
     strongest = told.slots[ranking.contenders(strength, _LOOKED_AROUND)[:_LOOKED_AROUND]]
     around = held.conversations.around(strongest.tolist(), [held.row(slot) for slot in strongest.tolist()])
     around[~mask[around]] = -1
-    others = np.setdiff1d(around[around >= 0], told.slots)
+    beside = np.unique(around[around >= 0])
+    places = np.searchsorted(told.slots, beside).clip(max=len(told.slots) - 1)
+    others = beside[told.slots[places] != beside]
     if len(others):
         told = told.beside(heard.told(held, others))
         strength = ranking.strength(told.evidence)

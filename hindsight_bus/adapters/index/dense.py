@@ -126,13 +126,16 @@ class DenseIndex:
 
     def are_near(self, slots: Slots, cosine: float) -> NDArray[np.bool_]:
         """Tell of each two slots whether their vectors are at least as close, shape (n, n); so they are without one."""
-        near = np.ones((len(slots), len(slots)), bool)
         held = np.flatnonzero(self.held[slots])
         if not len(held):
-            return near
+            return np.ones((len(slots), len(slots)), bool)
         vectors = self._wide(slots[held])
-        near[np.ix_(held, held)] = vectors @ vectors.T >= cosine
-        return near
+        near: NDArray[np.bool_] = vectors @ vectors.T >= cosine
+        if len(held) == len(slots):
+            return near
+        every = np.ones((len(slots), len(slots)), bool)
+        every[np.ix_(held, held)] = near
+        return every
 
     def nearest(self, queries: NDArray[np.float32], k: int, allowed: Mask) -> list[Slots]:
         """Return for each query, shape (m, d), the slots of its ``k`` nearest among ``allowed``, and any that tie."""

@@ -68,7 +68,7 @@ def _nearest(held: Indexes, queries: Sequence[ViewQuery], mask: Mask) -> list[Sl
     if not asking or not held.dense.count:
         return found
     most = max(PER_CHANNEL, *(queries[i].top_k for i in asking))
-    vectors = np.stack([vector for i in asking if (vector := queries[i].vector) is not None])
+    vectors = np.array([queries[i].vector for i in asking])  # np.stack takes several times as long
     for i, slots in zip(asking, held.dense.nearest(vectors, most, mask), strict=True):
         found[i] = slots
     return found

@@ -31,17 +31,21 @@ class Successors:
     def __init__(self) -> None:
         self._next: dict[int, str] = {}
         self._pairs: Replaced | None = None
+        self._heirs: frozenset[str] = frozenset()
+        """Ids of the memories that the pairs depend on."""
 
     def put(self, slot: int, row: Row | None) -> None:
         """Note what replaced the memory at a slot; None or a memory that holds: nothing did."""
-        self._pairs = None
-        if row is not None and row.superseded_by and row.state is MemoryState.SUPERSEDED:
-            self._next[slot] = row.superseded_by
-        else:
-            self._next.pop(slot, None)
+        before, after = self._next.pop(slot, ""), ""
+        if row is not None and row.state is MemoryState.SUPERSEDED:
+            after = row.superseded_by
+        if after:
+            self._next[slot] = after
+        if row is None or before or after or row.memory_id in self._heirs:
+            self._pairs = None
 
     def pairs(self, slots: Mapping[str, int], rows: Sequence[Row | None]) -> Replaced:
-        """Return the replaced memories whose newest one holds; O(1) unless anything changed, then O(replaced)."""
+        """Return the replaced memories whose newest one holds; O(1) unless any of them changed, then O(replaced)."""
         if not self._next:
             return _NONE
         if self._pairs is None:
@@ -55,6 +59,7 @@ class Successors:
                 dtype=np.intp,
             ).reshape(-1, 2)
             self._pairs = Replaced(pairs[:, 0], pairs[:, 1])
+            self._heirs = frozenset(self._next.values())
         return self._pairs
 
     def _newest(self, slot: int, slots: Mapping[str, int]) -> int | None:
