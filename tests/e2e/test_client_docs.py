@@ -90,7 +90,8 @@ def test_every_block_of_typescript_has_the_right_types() -> None:
     place.mkdir()
     try:
         (place / "prelude.ts").write_text(PRELUDE, "utf-8")
-        shown = [*blocks("README.md", "ts"), *blocks("clients/typescript/README.md", "ts")]
+        pages = ("README.md", "README.zh-CN.md", "clients/typescript/README.md")
+        shown = [block for page in pages for block in blocks(page, "ts")]
         for number, block in enumerate(shown):
             imported = sorted(
                 set(

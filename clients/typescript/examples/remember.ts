@@ -2,7 +2,7 @@
  * Write what an agent learnt, find it again, and see what happens when another agent disagrees.
  *
  *     hbus serve                            # in one terminal
- *     node examples/remember.ts             # in another; Node.js 22.18 or newer runs TypeScript as it is
+ *     node examples/remember.ts             # in another, with Node.js 24
  */
 
 import { connect, Decision, label, MemoryState } from "@hindsight-bus/client";
