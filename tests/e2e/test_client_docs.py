@@ -87,7 +87,7 @@ async def test_the_first_block_of_typescript_runs(shared_server: ServerProcess) 
 def test_every_block_of_typescript_has_the_right_types() -> None:
     """Strictly, each by itself."""
     place = node.PROJECT / "test" / "readme"
-    place.mkdir()
+    place.mkdir(exist_ok=True)
     try:
         (place / "prelude.ts").write_text(PRELUDE, "utf-8")
         pages = ("README.md", "README.zh-CN.md", "clients/typescript/README.md")
