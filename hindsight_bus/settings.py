@@ -81,6 +81,8 @@ class Settings(BaseSettings):
     models: Annotated[tuple[ModelProvider, ...], NoDecode] = ()
     """Language models in order of preference, as a JSON list or the path of a file with one; none: rules alone."""
 
+    think_in_english: bool = False
+    """Have models think about a task in English, whatever its language; lessons are in that of the task."""
     judgements_per_day: int = Field(default=50, ge=0)
     """Suspected contradictions that a model looks at, a namespace; 0 = none."""
 

@@ -201,7 +201,9 @@ async def assemble(
     skill_search = SkillSearch(reader, searcher)
     skills = Skills(reader, committer, writer, changer, skill_search)
     reviews = Reviews(reader, committer, writer, changer, skills)
-    reflector = ModelReflector(models) if models.names else RuleReflector()
+    reflector = (
+        ModelReflector(models, in_english=config.think_in_english) if models.names else RuleReflector()
+    )
     reflections = Reflections(reader, committer, Lessons(writer, views, embedder), reflector, skills, reviews)
     handlers |= task_handlers(
         reflections, WorkingMemory(reader, changer), TaskRetention(reader, committer, policies)

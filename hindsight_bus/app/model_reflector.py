@@ -28,8 +28,10 @@ class ModelReflector:
     version = prompting.VERSION
     contrasts = True
 
-    def __init__(self, model: LanguageModel) -> None:
+    def __init__(self, model: LanguageModel, *, in_english: bool = False) -> None:
         self._model = model
+        self._in_english = in_english
+        """It thinks in English, whatever the language of the task."""
 
     async def reflect(self, case: Case) -> Insights:
         """Return what the model says and the steps support; without any of that what the rules say, marked."""
@@ -61,9 +63,9 @@ class ModelReflector:
             ModelRequest(
                 purpose="reflect",
                 version=self.version,
-                instructions=prompting.instructions(case, language, problems),
+                instructions=prompting.instructions(case, language, problems, in_english=self._in_english),
                 material=await asyncio.to_thread(prompting.material, case),
-                schema=prompting.schema(case),
+                schema=prompting.schema(case, in_english=self._in_english),
                 namespace=case.lessons,
                 timeout_s=_TIMEOUT_S,
             )

@@ -40,16 +40,25 @@ A second task of the same kind is given that ended the other way. Say in `differ
 one to three items, each citing steps of the first task in `steps` and of the second in `other_steps`, with a quote \
 from either."""
 
+_IN_ENGLISH = """
+
+Think in English first: write into `thoughts` what happened and why, in English, before anything else. It is thrown \
+away; all other texts are in {language}."""
+
 _AGAIN = """
 
 An answer was given before, and too little of it could be kept: {problems}. Cite steps that are there and quote them."""
 
 
-def instructions(case: Case, language: str, problems: Sequence[str] = ()) -> str:
-    """Return the system prompt; ``problems`` are those of an answer that was not good enough."""
-    text = _INSTRUCTIONS.format(
-        language=_LANGUAGES.get(language, "the language of the task"), fence=FENCE_RULE
-    )
+def instructions(case: Case, language: str, problems: Sequence[str] = (), *, in_english: bool = False) -> str:
+    """Return the system prompt; ``problems`` are those of an answer that was not good enough.
+
+    ``in_english``: the model thinks in English, in a field of its own, before it answers in the task's language.
+    """
+    language = _LANGUAGES.get(language, "the language of the task")
+    text = _INSTRUCTIONS.format(language=language, fence=FENCE_RULE)
+    if in_english:
+        text += _IN_ENGLISH.format(language=language)
     if case.contrast is not None:
         text += _DIFFERENCE
     return text + (_AGAIN.format(problems="; ".join(problems)) if problems else "")
@@ -63,9 +72,10 @@ def material(case: Case) -> str:
     return "\n\n".join(parts)
 
 
-def schema(case: Case) -> Mapping[str, Any]:
-    """Return the JSON Schema of an answer."""
-    properties = {
+def schema(case: Case, *, in_english: bool = False) -> Mapping[str, Any]:
+    """Return the JSON Schema of an answer. Models write its fields in this order."""
+    thoughts: dict[str, Any] = {"thoughts": {"type": "string"}} if in_english else {}
+    properties = thoughts | {
         "effective": _listed(_ITEM),
         "ineffective": _listed(_ITEM),
         "next_time": _listed(_ITEM),

@@ -118,6 +118,19 @@ async def test_the_language_of_the_task_is_asked_for() -> None:
     assert memory.version.language == "zh"
 
 
+async def test_a_model_may_think_in_english() -> None:
+    """In a field of its own that is thrown away; the texts are in the language of the task."""
+    model = ScriptedModel([GOOD | {"thoughts": "The token had expired."}])
+    node = TaskNode(ModelReflector(model, in_english=True))
+    reflection = await node.reflection(await node.failed(*EXPIRED, goal="给客户办理退款"))
+    [request] = model.asked
+    assert next(iter(request.schema["properties"])) == "thoughts"
+    assert "Think in English" in request.instructions
+    assert "in Chinese" in request.instructions
+    assert reflection.reflector == "model"
+    assert "token had expired" not in "".join(item.text for item in reflection.items)
+
+
 async def test_the_nearest_task_that_ended_otherwise_is_compared_with() -> None:
     """Of the same kind and the opposite outcome; what decided between them cites both."""
     node, model = node_with(GOOD)
