@@ -7,6 +7,7 @@ process, and a view that followed the log all the time equals one that is built 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 from collections.abc import AsyncIterator
 from typing import cast
@@ -29,8 +30,10 @@ from tests.faults.processes import ServerProcess, ValkeyProcess, until
 
 pytestmark = [pytest.mark.faults, pytest.mark.e2e]
 
-NAME = "user:zhangsan:facts"
-NAMESPACE = Namespace.parse(NAME, OPEN_TENANT)
+SERVERS = 3
+"""While one is killed, those killed before it start again."""
+KILLS_EACH = 10
+"""A namespace; then comes a new one, so that a rebuild costs the same from the first kill to the last."""
 WRITERS = 4
 WORDS = (
     "tea train rain dog river table lamp bread north winter violin ticket garden coffee 茶 火车 雨 狗".split()
@@ -51,52 +54,65 @@ async def test_vectors_arrive_and_views_agree_whatever_is_killed(
 ) -> None:
     """So many kills leave vectors to be made; after each the followed view equals a rebuilt one, and in the end no
     vector is missing."""
-    starting = (serve(name, valkey_url=valkey.url, embedder="use") for name in ("one", "two"))
+    starting = (serve(f"server{n}", valkey_url=valkey.url) for n in range(SERVERS))
     servers = await asyncio.gather(*starting)
+    namespaces = [_namespace(n) for n in range(-(-kills // KILLS_EACH))]
     caught = 0
-    async with following(store) as follower:
-        while caught < kills:
-            for server in servers:
-                await _work_and_kill(server, chance)
-                pending = await _check(follower, store)
-                caught += pending > 0
-                await _let_leases_run_out(valkey, store)
-                if server is servers[0]:
-                    await _indexed(follower, chance.randrange(pending + 1))
-            await asyncio.gather(*(server.restart() for server in servers))
-        await _indexed(follower, 0)
-        await _check(follower, store)
+    async with asyncio.TaskGroup() as tasks, following(store) as follower:
+        restarts: dict[ServerProcess, asyncio.Task[None]] = {}
+        for count, server in enumerate(itertools.cycle(servers)):
+            if caught == kills:
+                break
+            print(f"{count} kills, of which {caught} left vectors to be made", flush=True)
+            if server in restarts:
+                await restarts[server]
+            namespace = namespaces[caught // KILLS_EACH]
+            await _work_and_kill(server, namespace, chance)
+            restarts[server] = tasks.create_task(server.restart())
+            pending = await _check(follower, store, namespace)
+            caught += pending > 0
+            await _let_leases_run_out(valkey, store)
+            if chance.random() < 0.5:  # else the next one is killed too, and finds more to do
+                await _indexed(follower, namespace, chance.randrange(pending + 1))
+        for namespace in namespaces:
+            await _indexed(follower, namespace, 0)
+            await _check(follower, store, namespace)
 
 
-async def _indexed(follower: Follower, left: int) -> None:
+def _namespace(number: int) -> Namespace:
+    return Namespace.parse(f"user:u{number}:facts", OPEN_TENANT)
+
+
+async def _indexed(follower: Follower, namespace: Namespace, left: int) -> None:
     """Wait until a server that is alive has made all vectors but ``left``."""
 
     async def is_done() -> bool:
-        return await follower.pending(NAMESPACE) <= left
+        return await follower.pending(namespace) <= left
 
-    await until(is_done, 60.0, f"all vectors but {left} arrive")
+    await until(is_done, 60.0, f"all vectors of {namespace} but {left} arrive")
 
 
-async def _work_and_kill(server: ServerProcess, chance: random.Random) -> None:
+async def _work_and_kill(server: ServerProcess, namespace: Namespace, chance: random.Random) -> None:
     """Write, change and forget from several sides; kill the server at the moment of some acknowledgement."""
-    writers = [asyncio.create_task(_work(server.target, f"w{n}", chance)) for n in range(WRITERS)]
+    names = (f"w{n}" for n in range(WRITERS))
+    writers = [asyncio.create_task(_work(server.target, name, str(namespace), chance)) for name in names]
     await asyncio.wait(writers, return_when=asyncio.FIRST_COMPLETED)
     await server.kill()
     await asyncio.gather(*writers)
 
 
-async def _work(target: str, name: str, chance: random.Random) -> None:
+async def _work(target: str, name: str, namespace: str, chance: random.Random) -> None:
     """Do a random number of things, or as many as come before the server is gone."""
     async with client(target, name) as bus:
         names: list[str] = []
         for _ in range(chance.randrange(1, 30)):
             try:
-                names.append(await _act(bus, names, chance))
+                names.append(await _act(bus, namespace, names, chance))
             except TryAgain:
                 return
 
 
-async def _act(bus: hbus.aio.Client, names: list[str], chance: random.Random) -> str:
+async def _act(bus: hbus.aio.Client, namespace: str, names: list[str], chance: random.Random) -> str:
     text = " ".join(chance.choices(WORDS, k=6))
     if names and chance.random() < 0.3:
         try:
@@ -106,21 +122,23 @@ async def _act(bus: hbus.aio.Client, names: list[str], chance: random.Random) ->
         except Refused:
             pass  # it was forgotten, or replaced by another writer
     if chance.random() < 0.5:
-        written = await bus.write(NAME, text, type="episodic", channel="ingest")
+        written = await bus.write(namespace, text, type="episodic", channel="ingest")
     else:
         subject = f"choice.{chance.randrange(10)}"
-        written = await bus.write(NAME, text, subject=subject, channel="tool", confidence=chance.random())
+        written = await bus.write(
+            namespace, text, subject=subject, channel="tool", confidence=chance.random()
+        )
     return written.memory.name
 
 
-async def _check(follower: Follower, store: ValkeyLog) -> int:
+async def _check(follower: Follower, store: ValkeyLog, namespace: Namespace) -> int:
     """Compare with a view built from scratch, at one place in the log; return how many vectors are pending."""
-    partition = partition_of(NAMESPACE.owner_id, store.partitions)
+    partition = partition_of(namespace.owner_id, store.partitions)
     async with asyncio.timeout(60.0), following(store) as fresh:
         while True:
             before = (await store.ends(partition)).newest
-            followed, built = await follower.digest(NAMESPACE), await fresh.digest(NAMESPACE)
-            pending = await fresh.pending(NAMESPACE)
+            followed, built = await follower.digest(namespace), await fresh.digest(namespace)
+            pending = await fresh.pending(namespace)
             if (await store.ends(partition)).newest == before:
                 assert followed == built
                 return pending
