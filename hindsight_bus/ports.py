@@ -216,10 +216,14 @@ class CommitRefused(Exception):
     """A precondition did not hold; nothing was changed. Never leaves the application."""
 
 
-class Conflicted(CommitRefused):
-    """An expectation failed: ``ref`` was changed by somebody else. ``None``: the due item is not leased any more."""
+class LeaseLost(CommitRefused):
+    """The due item that the commit finishes is not leased any more: it is somebody else's now, or done."""
 
-    def __init__(self, ref: Ref | None) -> None:
+
+class Conflicted(CommitRefused):
+    """An expectation failed: ``ref`` was changed by somebody else."""
+
+    def __init__(self, ref: Ref) -> None:
         super().__init__(f"changed by another commit: {ref}")
         self.ref = ref
 

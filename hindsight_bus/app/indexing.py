@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import groupby
 from time import perf_counter
@@ -29,7 +30,17 @@ from hindsight_bus.domain.records import Conflict, NamespaceRecord, SubjectRecor
 from hindsight_bus.domain.skills import Skill, SkillVersion, kept_versions
 from hindsight_bus.domain.suspicion import may_contradict, reads_alike
 from hindsight_bus.domain.values import replace
-from hindsight_bus.ports import DueItem, Embedder, NamespaceView, Ref, Row, Stored, TakenItem, Vectors
+from hindsight_bus.ports import (
+    DueItem,
+    Embedder,
+    LeaseLost,
+    NamespaceView,
+    Ref,
+    Row,
+    Stored,
+    TakenItem,
+    Vectors,
+)
 
 MAX_SUSPICIONS = 3
 """Neighbours of one memory that are suspected at most."""
@@ -93,7 +104,8 @@ class Indexer:
             else:
                 await self._commit(item, *found, values)
 
-        await self._committer.attempt(attempt)
+        with suppress(LeaseLost):  # whoever has taken the item since makes the vector
+            await self._committer.attempt(attempt)
 
     async def _commit(
         self, item: TakenItem, memory: StoredMemory, namespace: Stored[NamespaceRecord], values: Vectors

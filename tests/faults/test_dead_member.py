@@ -107,45 +107,56 @@ async def test_another_member_takes_over(rounds: int, pair: Pair) -> None:
         assert took_s < TAKEOVER_S
 
 
-async def test_what_a_dead_node_gave_out_is_taken_over(serve: Serve, valkey: ValkeyProcess) -> None:
+@forms("rounds", 1, 20)
+async def test_what_a_dead_node_gave_out_is_taken_over(
+    rounds: int, serve: Serve, valkey: ValkeyProcess
+) -> None:
     """The node dies under its members: those of the other node have everything within lease + 1 s."""
     one, two = [await serve(name, valkey_url=valkey.url) for name in ("one", "two")]
     await supply_vectors(one.target)
-    texts = await publish(one.target, "user:node:events")
-    wanted = terms("node", "user:node:events")
-    await create(one.target, wanted)
-    silent = await hold(one.target, "node")
-    other = Member(two.target, wanted, "other")
-    took_s = await takeover(other, one.kill)
-    await silent.wait()  # its stream has ended
-    assert sorted(other.done) == sorted(texts)
-    assert took_s < TAKEOVER_S
+    for number in range(rounds):
+        group, namespace = f"node-{number}", f"user:node-{number}:events"
+        texts = await publish(one.target, namespace)
+        wanted = terms(group, namespace)
+        await create(one.target, wanted)
+        silent = await hold(one.target, group)
+        other = Member(two.target, wanted, "other")
+        took_s = await takeover(other, one.kill)
+        await silent.wait()  # its stream has ended
+        assert sorted(other.done) == sorted(texts)
+        assert took_s < TAKEOVER_S
+        if number < rounds - 1:
+            await one.restart()
 
 
-async def test_poison_is_buried_and_the_rest_flows(pair: Pair) -> None:
-    """A handler that always fails on one event: a dead letter after the last attempt, everything else is done."""
-    texts = await publish(pair.one.target, "user:poison:events")
+@forms("poisonous", 1, 50)
+async def test_poison_is_buried_and_the_rest_flows(poisonous: int, pair: Pair) -> None:
+    """A handler that always fails on some events: dead letters after the last attempt, everything else is done."""
+    group, namespace = f"poison-{poisonous}", f"user:poison-{poisonous}:events"
+    texts = await publish(pair.one.target, namespace)
+    poison = set(texts[7 : 7 + poisonous])
     handled: list[str] = []
 
     async def handle(delivery: Delivery) -> None:
-        if delivery.event.memory.text == "event 7":
+        if delivery.event.memory.text in poison:
             raise ValueError("poison")
         handled.append(delivery.event.memory.text)
 
     async with hbus.aio.connect(pair.two.target, agent="member") as bus:
         soon = Backoff(first_s=0.05, cap_s=0.05)
-        await create(pair.one.target, terms("poison", "user:poison:events", max_attempts=3))
-        async with bus.consume(handle, group="poison", retry=soon):
+        await create(pair.one.target, terms(group, namespace, max_attempts=3))
+        async with bus.consume(handle, group=group, retry=soon):
 
             async def is_buried() -> bool:
-                return bool([letter async for letter in bus.dead_letters("poison")])
+                return len([letter async for letter in bus.dead_letters(group)]) == poisonous
 
             await until(is_buried, 20.0, "the poison is buried")
 
             async def is_done() -> bool:
-                return len(handled) >= PENDING - 1
+                return len(handled) >= PENDING - poisonous
 
             await until(is_done, 20.0, "the rest is done")
-        [letter] = [letter async for letter in bus.dead_letters("poison")]
-    assert (letter.event.memory.text, letter.attempts, letter.reason) == ("event 7", 3, "ValueError: poison")
-    assert sorted(handled) == sorted(set(texts) - {"event 7"})
+        letters = [letter async for letter in bus.dead_letters(group)]
+    assert {letter.event.memory.text for letter in letters} == poison
+    assert {(letter.attempts, letter.reason) for letter in letters} == {(3, "ValueError: poison")}
+    assert sorted(handled) == sorted(set(texts) - poison)

@@ -8,6 +8,7 @@ import hbus.aio
 from hbus.v1.group_pb2 import Delivery
 from tests.faults import checkers
 from tests.faults.conftest import Serve
+from tests.faults.forms import forms
 from tests.faults.history import History
 from tests.faults.load import Writers, place_of, supply_vectors
 from tests.faults.processes import until
@@ -16,10 +17,10 @@ pytestmark = [pytest.mark.faults, pytest.mark.e2e]
 
 NAMESPACE = "user:trim:events"
 RETENTION_HOURS = 0.5 / 3600
-EVENTS = 300
 
 
-async def test_nothing_is_missed_in_silence(serve: Serve, history: History) -> None:
+@forms("events", 300, 10_000)
+async def test_nothing_is_missed_in_silence(events: int, serve: Serve, history: History) -> None:
     """While the log is trimmed every half second, a slow group gets all, and an old token is refused as compacted."""
     server = await serve(retention_hours=RETENTION_HOURS)
     await supply_vectors(server.target)
@@ -33,13 +34,13 @@ async def test_nothing_is_missed_in_silence(serve: Serve, history: History) -> N
             old = early.token
         async with bus.consume(handle, group="slow", namespaces=NAMESPACE, concurrency=1):
             async with Writers(server.target, history, [NAMESPACE], 4) as writers:
-                await writers.more(EVENTS)
+                await writers.more(events, within_s=60.0 + events / 20)
 
             async def is_done() -> bool:
                 [group] = [group async for group in bus.groups()]
                 return (group.pending, group.lag, group.lost) == (0, 0, 0)
 
-            await until(is_done, 30.0, "the group has settled everything")
+            await until(is_done, 30.0 + events / 50, "the group has settled everything")
 
         async def is_compacted() -> bool:
             try:

@@ -18,7 +18,7 @@ from hindsight_bus.app.work import LEASE_MS, DueWorker, SlowWorker
 from hindsight_bus.domain.errors import IndexBehind, WrongState
 from hindsight_bus.domain.memory import Memory, MemoryState
 from hindsight_bus.domain.names import Namespace
-from hindsight_bus.ports import Commit, DueItem, Lane, TakenItem
+from hindsight_bus.ports import Commit, DueItem, Lane, TakenItem, Vectors
 from tests.unit.app_rig import FACTS, Node, eventually
 
 
@@ -236,6 +236,30 @@ async def test_work_of_a_node_that_died_is_done_by_another() -> None:
     clock.advance(31)
     await alive.work()
     assert not (await alive.get(memory)).vector_pending
+
+
+async def test_a_lost_lease_leaves_the_rest_of_its_batch_alone() -> None:
+    """Who was slow stores what is still its own, embeds nothing twice, and leaves the other item to its new holder."""
+    node = Node(store=FakeLog((clock := FakeClock()).now_ms, partitions=1), clock=clock)
+    texts: list[str] = []
+    embed_now = node.embedder.embed_passages
+
+    async def embed(passages: Sequence[str]) -> list[Vectors]:
+        texts.extend(passages)
+        return await embed_now(passages)
+
+    node.embedder.embed_passages = embed  # type: ignore[method-assign, assignment]
+    slow = stored(await node.note("one"))
+    taken = await node.store.take_due(0, LEASE_MS, 10)
+    clock.advance(2 * LEASE_MS / 1000)
+    [again] = await node.store.take_due(0, LEASE_MS, 10)
+    quick = stored(await node.note("two"))
+    taken += await node.store.take_due(0, LEASE_MS, 10)
+    await node.indexer.embed(taken)
+    assert texts == ["one", "two"]
+    assert [(await node.get(each)).vector_pending for each in (slow, quick)] == [True, False]
+    await node.indexer.embed([again])
+    assert not (await node.get(slow)).vector_pending
 
 
 async def test_work_done_twice_is_done_once() -> None:

@@ -25,12 +25,12 @@ from hindsight_bus.domain.errors import (
     SubjectFull,
     SupersedesIncomplete,
 )
-from hindsight_bus.domain.memory import Cardinality, Channel, Decision, Memory, MemoryState, MemoryType
+from hindsight_bus.domain.memory import Cardinality, Channel, Decision, Head, Memory, MemoryState, MemoryType
 from hindsight_bus.domain.names import Pattern
 from hindsight_bus.domain.policy import Policy
 from hindsight_bus.domain.records import SubjectRecord
 from hindsight_bus.domain.settling import settle
-from hindsight_bus.ports import Commit, Committed, Conflicted, Stored
+from hindsight_bus.ports import Commit, Committed, Conflicted, Ref, Stored
 from tests.unit.app_rig import FACTS, Node, eventually, name_of, running
 
 
@@ -226,7 +226,7 @@ async def test_who_always_loses_is_told_after_five_tries() -> None:
     meddler = Meddler(node)
 
     async def refuse(commit: Commit) -> Committed:
-        raise Conflicted(None)
+        raise Conflicted(Ref(Head, ("contested",)))
 
     meddler.meddle(refuse)
     with pytest.raises(Contended):

@@ -25,6 +25,7 @@ from hindsight_bus.ports import (
     DueItem,
     HistoryStep,
     Lane,
+    LeaseLost,
     LogEnds,
     Record,
     Ref,
@@ -128,7 +129,7 @@ class FakeLog:
             if (counter is not None and counter.value >= count.limit) or count.limit <= 0:
                 raise CounterFull(count.key)
         if commit.finish is not None and not _is_leased(partition, commit.finish):
-            raise Conflicted(None)
+            raise LeaseLost("the due item that it finishes is leased no more")
 
     def _counter(self, partition: _Partition, key: tuple[str, ...], now_ms: int) -> _Counter | None:
         counter = partition.counters.get(key)

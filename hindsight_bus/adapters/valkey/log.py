@@ -32,6 +32,7 @@ from hindsight_bus.ports import (
     DueItem,
     HistoryStep,
     Lane,
+    LeaseLost,
     LogEnds,
     Record,
     Ref,
@@ -139,7 +140,7 @@ class ValkeyLog:
                 self._clock.set(now_ms)
                 return ClockSkewed("the estimate of store time was off by more than 2 s")
             case _:
-                return Conflicted(None)
+                return LeaseLost("the due item that it finishes is leased no more")
 
     async def ends(self, partition: int) -> LogEnds:
         """Return both ends; O(1)."""
