@@ -244,11 +244,11 @@ async def test_a_lost_lease_leaves_the_rest_of_its_batch_alone() -> None:
     texts: list[str] = []
     embed_now = node.embedder.embed_passages
 
-    async def embed(passages: Sequence[str]) -> list[Vectors]:
+    async def embed(passages: Sequence[str]) -> Vectors:
         texts.extend(passages)
         return await embed_now(passages)
 
-    node.embedder.embed_passages = embed  # type: ignore[method-assign, assignment]
+    node.embedder.embed_passages = embed  # type: ignore[method-assign]
     slow = stored(await node.note("one"))
     taken = await node.store.take_due(0, LEASE_MS, 10)
     clock.advance(2 * LEASE_MS / 1000)
