@@ -241,12 +241,12 @@ async def test_work_of_a_node_that_died_is_done_by_another() -> None:
 async def test_a_lost_lease_leaves_the_rest_of_its_batch_alone() -> None:
     """Who was slow stores what is still its own, embeds nothing twice, and leaves the other item to its new holder."""
     node = Node(store=FakeLog((clock := FakeClock()).now_ms, partitions=1), clock=clock)
-    texts: list[str] = []
+    embedded: list[str] = []
     embed_now = node.embedder.embed_passages
 
-    async def embed(passages: Sequence[str]) -> Vectors:
-        texts.extend(passages)
-        return await embed_now(passages)
+    async def embed(texts: Sequence[str]) -> Vectors:
+        embedded.extend(texts)
+        return await embed_now(texts)
 
     node.embedder.embed_passages = embed  # type: ignore[method-assign]
     slow = stored(await node.note("one"))
@@ -256,7 +256,7 @@ async def test_a_lost_lease_leaves_the_rest_of_its_batch_alone() -> None:
     quick = stored(await node.note("two"))
     taken += await node.store.take_due(0, LEASE_MS, 10)
     await node.indexer.embed(taken)
-    assert texts == ["one", "two"]
+    assert embedded == ["one", "two"]
     assert [(await node.get(each)).vector_pending for each in (slow, quick)] == [True, False]
     await node.indexer.embed([again])
     assert not (await node.get(slow)).vector_pending
