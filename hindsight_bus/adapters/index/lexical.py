@@ -52,10 +52,8 @@ class _Word:
     posting: Packed
     rarity: float
 
-    @property
-    def ceiling(self) -> float:
-        """What it adds to a score at most."""
-        return (_K1 + 1.0) * self.rarity
+    ceiling: float
+    """What it adds to a score at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ class LexicalQuery:
         self._ideal = self._total * (_K1 + 1.0) / (1.0 + index.longest(len(terms)))
         long = {n for n, length in enumerate(lengths) if length >= index.long_from}
         self._long = [
-            _Word(n, packed, float(self._rarities[n]))
+            _Word(n, packed, rarity := float(self._rarities[n]), rarity * index.most(packed))
             for n, packed in enumerate(found)
             if n in long and packed is not None
         ]
@@ -118,8 +116,9 @@ class LexicalQuery:
         short = self._short
         parts = self._rarities[short.order] * self._index.saturated(short.holders, short.counts)
         sums, left = _summed(short.holders, parts, len(mask)), 0.0
+        some = None if mask.all() else mask
         rarest_first = sorted(self._long, key=lambda word: -word.rarity)
-        least = _least(sums, mask, k)
+        least = _least(sums, some, k)
         while rarest_first:
             left = math.fsum(word.ceiling for word in rarest_first)
             if left < least:
@@ -127,8 +126,10 @@ class LexicalQuery:
             word, left = rarest_first.pop(0), 0.0
             holders = slots_of(word.posting).astype(np.intp)
             sums[holders] += word.rarity * self._index.saturated(holders, counts_of(word.posting))
-            least = _least(sums, mask, k)
-        slots = np.flatnonzero(mask & (sums >= _enough(least, left)) & (sums > 0.0))
+            least = _least(sums, some, k)
+        enough = _enough(least, left)
+        found = sums >= enough if enough > 0.0 else sums > 0.0
+        slots = np.flatnonzero(found if some is None else found & some)
         return self._narrowed(slots, sums[slots], rarest_first, k)
 
     def _narrowed(self, slots: Slots, sums: Floats, words: Sequence[_Word], k: int) -> Slots:
@@ -168,6 +169,8 @@ class LexicalIndex:
         self._lengths = np.zeros(0, np.float32)
         self._documents = 0
         self._total_length = 0
+        self._shortest = 0
+        """Terms of the shortest document, or fewer."""
 
     def reserve(self, capacity: int) -> None:
         """Make room for slots below ``capacity``."""
@@ -185,6 +188,7 @@ class LexicalIndex:
         length = sum(counts.values())
         self.postings.add(slot, counts)
         self._lengths[slot] = length
+        self._shortest = min(self._shortest, length) if self._documents else length
         self._documents += 1
         self._total_length += length
 
@@ -214,6 +218,13 @@ class LexicalIndex:
         saturation = _K1 * (1.0 - _B) + (_K1 * _B / self._average) * self._lengths[slots]
         return np.asarray(often * (_K1 + 1.0) / (often + saturation))
 
+    def most(self, posting: Packed) -> float:
+        """Return what the greatest count of a posting is worth at most, whatever the lengths."""
+        most = int(counts_of(posting).max())
+        shortest = max(self._shortest, 1)
+        saturation = _K1 * (1.0 - _B + _B * shortest / self._average)
+        return (1.0 + _ROUNDING) * most * (_K1 + 1.0) / (most + saturation)
+
     @property
     def _average(self) -> float:
         return self._total_length / self._documents
@@ -224,9 +235,11 @@ def _enough(least: float, left: float) -> float:
     return (1.0 - _ROUNDING) * (least - left)
 
 
-def _least(sums: Floats, mask: Mask, k: int) -> float:
+def _least(sums: Floats, mask: Mask | None, k: int) -> float:
     """Return the ``k``-th greatest sum among ``mask``; 0 where fewer are above 0."""
-    return ranking.kth_greatest(sums * mask, k) if len(sums) >= k else 0.0
+    if len(sums) < k:
+        return 0.0
+    return ranking.kth_greatest(sums if mask is None else sums * mask, k)
 
 
 def _summed(holders: Slots, parts: Floats, slots: int) -> Floats:
