@@ -5,6 +5,8 @@ The parents stay, SUPERSEDED by it; when it is forgotten they come back, and as 
 
 from __future__ import annotations
 
+import asyncio
+
 import structlog
 
 from hindsight_bus.app.caller import Caller
@@ -84,7 +86,7 @@ class Consolidator:
         memories = {each.version.memory_id: each for each in await self._grown(namespace, before_ms)}
         grown = [Grown(each.version, each.head.record.effective_confidence) for each in memories.values()]
         made = 0
-        for cluster in clusters(grown, at_least):
+        for cluster in await asyncio.to_thread(clusters, grown, at_least):
             parents = [memories[each.version.memory_id] for each in cluster]
             made += await self._merge(namespace, cluster, parents)
         return made
