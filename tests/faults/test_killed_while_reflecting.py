@@ -33,6 +33,8 @@ USER = "zhangsan"
 PARTITIONS = 2
 TASKS = 6
 STEPS = 150
+PATIENCE_S = 240.0
+"""For a reflection: on a busy machine all that the kills have left to do may come before it."""
 
 
 @forms("kills", 2, 20)
@@ -44,7 +46,7 @@ async def test_every_task_that_ended_is_reflected_on_once(
     assert {reflection.reflector for reflection in reflections} == {"rules"}
 
 
-@forms("kills", 2, 20)
+@forms("kills", 1, 20)
 async def test_a_model_is_asked_at_most_once_an_attempt(
     kills: int, serve: Serve, valkey: ValkeyProcess, chance: random.Random
 ) -> None:
@@ -160,7 +162,7 @@ async def _fail_one(bus: hbus.aio.Client, tool: str) -> Task:
 
 
 async def _reflected(bus: hbus.aio.Client, task: Task) -> Reflection:
-    found = (await bus.reflection(task, wait=60.0)).reflection
+    found = (await bus.reflection(task, wait=PATIENCE_S)).reflection
     assert found.state == ReflectionState.REFLECTION_STATE_SUCCEEDED, found
     return found
 
