@@ -228,7 +228,7 @@ async def assemble(
         consumers=Consumers(store, groups, tails, matcher, meanings, book, served),
         groups=book,
         conflicts=conflicts,
-        namespaces=Namespaces(reader, committer, policies, views, embedder.profile),
+        namespaces=Namespaces(reader, committer, policies, views, embedder.profile, models),
         tasks=Tasks(reader, committer, searcher, reflections, skill_search, policies, ids),
         reflections=reflections,
         reviews=reviews,

@@ -16,13 +16,14 @@ from hindsight_bus.app.policies import PolicyBook
 from hindsight_bus.app.records import RecordReader
 from hindsight_bus.app.views import Views
 from hindsight_bus.domain.errors import EtagMismatch, NotFound, RequestIdReused
+from hindsight_bus.domain.expense import ModelUsage
 from hindsight_bus.domain.memory import Decision, etag_of
 from hindsight_bus.domain.names import Namespace, Pattern, digest
 from hindsight_bus.domain.policy import Policy, PolicyRecord
 from hindsight_bus.domain.position import Positions
 from hindsight_bus.domain.records import Conflict, NamespaceRecord, Receipt
 from hindsight_bus.domain.values import Value, replace
-from hindsight_bus.ports import DueItem, Ref, Stored
+from hindsight_bus.ports import DueItem, LanguageModel, Ref, Stored
 
 _SETTLING_FIELDS = frozenset({"conflict_policy", "conflict_margin", "belief_half_life_days"})
 _RECORD_BYTES = 1_500
@@ -40,6 +41,8 @@ class Stats(Value):
     estimated_bytes: int
     revision: int
     warnings: list[str]
+    spent: ModelUsage
+    """What questions to language models have taken."""
 
 
 def policy_etag(stored: Stored[PolicyRecord]) -> str:
@@ -57,12 +60,14 @@ class Namespaces:
         policies: PolicyBook,
         views: Views,
         default_profile: str,
+        models: LanguageModel,
     ) -> None:
         self._reader = reader
         self._committer = committer
         self._policies = policies
         self._views = views
         self._default_profile = default_profile
+        self._models = models
 
     def partition_of(self, namespace: Namespace) -> int:
         """Return the partition that a namespace lies in."""
@@ -120,6 +125,7 @@ class Namespaces:
             estimated,
             revision,
             warnings,
+            await self._models.spent(namespace),
         )
 
     async def _open_conflicts(self, namespace: Namespace) -> int:

@@ -89,6 +89,10 @@ async def test_good_answers_count_and_bad_ones_are_marked(server: ServerProcess,
     asked = len(models.asked)
     assert (await reflected(server, "paused")).reflector == "rules"
     assert len(models.asked) == asked
+    async with hbus.aio.connect(server.target) as bus:
+        spent = (await bus.stats("user:zhangsan:lessons")).model_usage
+    assert (spent.calls, spent.input_tokens) == (4, 300)
+    assert spent.cost == pytest.approx(0.00036)
     logged = server.log.read_text()
     assert SECRET not in logged
     assert "expired token" not in logged

@@ -15,6 +15,7 @@ from hindsight_bus.adapters.memory.embedder import FakeEmbedder
 from hindsight_bus.adapters.memory.groups import FakeGroups
 from hindsight_bus.adapters.memory.ids import FakeIds
 from hindsight_bus.adapters.memory.log import FakeLog
+from hindsight_bus.adapters.memory.model import ScriptedModel
 from hindsight_bus.app.attempt import WriteTools
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.change import Changer
@@ -129,7 +130,7 @@ class Node:
             self.store, self.groups, self.tails, self.matcher, self.meanings, self.book, self.served
         )
         self.namespaces = Namespaces(
-            self.records, self.committer, self.policies, self.views, self.embedder.profile
+            self.records, self.committer, self.policies, self.views, self.embedder.profile, ScriptedModel()
         )
 
     async def work(self) -> int:

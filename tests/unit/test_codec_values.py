@@ -25,6 +25,7 @@ from hindsight_bus.app.search import Hit, SearchAnswer, SearchRequest
 from hindsight_bus.app.selection import WatchEvent
 from hindsight_bus.domain.errors import SubjectFull
 from hindsight_bus.domain.events import Entry, Event, EventKind
+from hindsight_bus.domain.expense import ModelUsage
 from hindsight_bus.domain.memory import (
     Attachment,
     Cardinality,
@@ -638,7 +639,9 @@ async def test_namespaces_and_their_figures(services: Services) -> None:
     record = Stored(NamespaceRecord(FACTS, "e5", 384), 1, TIME_MS, 1, TIME_MS)
     services.app.answers["get"] = record
     services.app.answers["list"] = ([record], "")
-    services.app.answers["stats"] = Stats({"ACTIVE": 2}, {"SEMANTIC": 2}, 1, 0, 6000, 42, ["look here"])
+    services.app.answers["stats"] = Stats(
+        {"ACTIVE": 2}, {"SEMANTIC": 2}, 1, 0, 6000, 42, ["look here"], ModelUsage(3, 200, 20, 0.5)
+    )
     got = await services.namespace.GetNamespace(namespace.GetNamespaceRequest(namespace=str(FACTS)))
     listed = await services.namespace.ListNamespaces(namespace.ListNamespacesRequest())
     assert list(listed.namespaces) == [got.namespace]
@@ -649,6 +652,7 @@ async def test_namespaces_and_their_figures(services: Services) -> None:
     )
     request = namespace.GetNamespaceStatsRequest(namespace=str(FACTS))
     stats = (await services.namespace.GetNamespaceStats(request)).stats
+    assert (stats.model_usage.calls, stats.model_usage.cost) == (3, 0.5)
     assert (dict(stats.by_state), stats.pending_vectors, list(stats.warnings)) == (
         {"ACTIVE": 2},
         1,

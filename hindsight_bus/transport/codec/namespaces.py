@@ -23,6 +23,7 @@ from hindsight_bus.ports import Stored
 from hindsight_bus.transport.codec import fields
 from hindsight_bus.transport.codec.memories import timestamp
 from hindsight_bus.transport.codec.queries import decode_weights
+from hindsight_bus.transport.codec.tasks import encode_usage
 
 _MAX_DAYS = 36_500.0
 _ENUMS = frozenset({"conflict_policy", "recency_shape", "auto_reflection"})
@@ -146,4 +147,5 @@ def encode_stats(stats: Stats, namespace: Namespace) -> pb.NamespaceStats:
         estimated_bytes=stats.estimated_bytes,
         revision=stats.revision,
         warnings=stats.warnings,
+        model_usage=encode_usage(stats.spent),
     )

@@ -23,9 +23,10 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from hbus.v1 import task_pb2 as hbus_dot_v1_dot_task__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17hbus/v1/namespace.proto\x12\x07hbus.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"h\n\x0eRankingWeights\x12\x1c\n\trelevance\x18\x01 \x01(\x01R\trelevance\x12\x18\n\x07recency\x18\x02 \x01(\x01R\x07recency\x12\x1e\n\nimportance\x18\x03 \x01(\x01R\nimportance\"\xcf\x07\n\x06Policy\x12\x18\n\x07pattern\x18\x01 \x01(\tR\x07pattern\x12\x30\n\x11\x65mbedding_profile\x18\x02 \x01(\tH\x00R\x10\x65mbeddingProfile\x88\x01\x01\x12@\n\x0f\x63onflict_policy\x18\x03 \x01(\x0e\x32\x17.hbus.v1.ConflictPolicyR\x0e\x63onflictPolicy\x12,\n\x0f\x63onflict_margin\x18\x04 \x01(\x01H\x01R\x0e\x63onflictMargin\x88\x01\x01\x12\x36\n\x15\x62\x65lief_half_life_days\x18\x05 \x01(\x01H\x02R\x12\x62\x65liefHalfLifeDays\x88\x01\x01\x12)\n\x0emax_text_chars\x18\x06 \x01(\x05H\x03R\x0cmaxTextChars\x88\x01\x01\x12$\n\x0b\x64\x61ily_quota\x18\x07 \x01(\x05H\x04R\ndailyQuota\x88\x01\x01\x12@\n\x0franking_weights\x18\x08 \x01(\x0b\x32\x17.hbus.v1.RankingWeightsR\x0erankingWeights\x12\x38\n\x16recency_half_life_days\x18\t \x01(\x01H\x05R\x13recencyHalfLifeDays\x88\x01\x01\x12-\n\x10purge_after_days\x18\n \x01(\x01H\x06R\x0epurgeAfterDays\x88\x01\x01\x12\x1a\n\x08revision\x18\x0b \x01(\x03R\x08revision\x12\x12\n\x04\x65tag\x18\x0c \x01(\tR\x04\x65tag\x12:\n\rrecency_shape\x18\r \x01(\x0e\x32\x15.hbus.v1.RecencyShapeR\x0crecencyShape\x12@\n\x0f\x61uto_reflection\x18\x0e \x01(\x0e\x32\x17.hbus.v1.AutoReflectionR\x0e\x61utoReflection\x12\x33\n\x13task_retention_days\x18\x0f \x01(\x01H\x07R\x11taskRetentionDays\x88\x01\x01\x12.\n\x10\x63onsolidate_from\x18\x10 \x01(\x05H\x08R\x0f\x63onsolidateFrom\x88\x01\x01\x42\x14\n\x12_embedding_profileB\x12\n\x10_conflict_marginB\x18\n\x16_belief_half_life_daysB\x11\n\x0f_max_text_charsB\x0e\n\x0c_daily_quotaB\x19\n\x17_recency_half_life_daysB\x13\n\x11_purge_after_daysB\x16\n\x14_task_retention_daysB\x13\n\x11_consolidate_from\"\xc5\x01\n\tNamespace\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12+\n\x11\x65mbedding_profile\x18\x02 \x01(\tR\x10\x65mbeddingProfile\x12\x1c\n\tdimension\x18\x03 \x01(\x05R\tdimension\x12;\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12\x1c\n\tpartition\x18\x05 \x01(\x05R\tpartition\"\xd5\x03\n\x0eNamespaceStats\x12\x1c\n\tnamespace\x18\x01 \x01(\tR\tnamespace\x12?\n\x08\x62y_state\x18\x02 \x03(\x0b\x32$.hbus.v1.NamespaceStats.ByStateEntryR\x07\x62yState\x12<\n\x07\x62y_type\x18\x03 \x03(\x0b\x32#.hbus.v1.NamespaceStats.ByTypeEntryR\x06\x62yType\x12\'\n\x0fpending_vectors\x18\x04 \x01(\x03R\x0ependingVectors\x12%\n\x0eopen_conflicts\x18\x05 \x01(\x03R\ropenConflicts\x12\'\n\x0f\x65stimated_bytes\x18\x06 \x01(\x03R\x0e\x65stimatedBytes\x12\x1a\n\x08revision\x18\x07 \x01(\x03R\x08revision\x12\x1a\n\x08warnings\x18\x08 \x03(\tR\x08warnings\x1a:\n\x0c\x42yStateEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\x03R\x05value:\x02\x38\x01\x1a\x39\n\x0b\x42yTypeEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\x03R\x05value:\x02\x38\x01*\x89\x01\n\x0e\x43onflictPolicy\x12\x1f\n\x1b\x43ONFLICT_POLICY_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x43ONFLICT_POLICY_CONFIDENCE\x10\x01\x12\x1a\n\x16\x43ONFLICT_POLICY_LATEST\x10\x02\x12\x1a\n\x16\x43ONFLICT_POLICY_MANUAL\x10\x03*f\n\x0cRecencyShape\x12\x1d\n\x19RECENCY_SHAPE_UNSPECIFIED\x10\x00\x12\x1d\n\x19RECENCY_SHAPE_EXPONENTIAL\x10\x01\x12\x18\n\x14RECENCY_SHAPE_LINEAR\x10\x02*\x86\x01\n\x0e\x41utoReflection\x12\x1f\n\x1b\x41UTO_REFLECTION_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x41UTO_REFLECTION_ALWAYS\x10\x01\x12\x1c\n\x18\x41UTO_REFLECTION_FAILURES\x10\x02\x12\x19\n\x15\x41UTO_REFLECTION_NEVER\x10\x03*\x8c\x01\n\x0eRankingProfile\x12\x1f\n\x1bRANKING_PROFILE_UNSPECIFIED\x10\x00\x12\x1b\n\x17RANKING_PROFILE_SUPPORT\x10\x01\x12\x1d\n\x19RANKING_PROFILE_KNOWLEDGE\x10\x02\x12\x1d\n\x19RANKING_PROFILE_ASSISTANT\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17hbus/v1/namespace.proto\x12\x07hbus.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x12hbus/v1/task.proto\"h\n\x0eRankingWeights\x12\x1c\n\trelevance\x18\x01 \x01(\x01R\trelevance\x12\x18\n\x07recency\x18\x02 \x01(\x01R\x07recency\x12\x1e\n\nimportance\x18\x03 \x01(\x01R\nimportance\"\xcf\x07\n\x06Policy\x12\x18\n\x07pattern\x18\x01 \x01(\tR\x07pattern\x12\x30\n\x11\x65mbedding_profile\x18\x02 \x01(\tH\x00R\x10\x65mbeddingProfile\x88\x01\x01\x12@\n\x0f\x63onflict_policy\x18\x03 \x01(\x0e\x32\x17.hbus.v1.ConflictPolicyR\x0e\x63onflictPolicy\x12,\n\x0f\x63onflict_margin\x18\x04 \x01(\x01H\x01R\x0e\x63onflictMargin\x88\x01\x01\x12\x36\n\x15\x62\x65lief_half_life_days\x18\x05 \x01(\x01H\x02R\x12\x62\x65liefHalfLifeDays\x88\x01\x01\x12)\n\x0emax_text_chars\x18\x06 \x01(\x05H\x03R\x0cmaxTextChars\x88\x01\x01\x12$\n\x0b\x64\x61ily_quota\x18\x07 \x01(\x05H\x04R\ndailyQuota\x88\x01\x01\x12@\n\x0franking_weights\x18\x08 \x01(\x0b\x32\x17.hbus.v1.RankingWeightsR\x0erankingWeights\x12\x38\n\x16recency_half_life_days\x18\t \x01(\x01H\x05R\x13recencyHalfLifeDays\x88\x01\x01\x12-\n\x10purge_after_days\x18\n \x01(\x01H\x06R\x0epurgeAfterDays\x88\x01\x01\x12\x1a\n\x08revision\x18\x0b \x01(\x03R\x08revision\x12\x12\n\x04\x65tag\x18\x0c \x01(\tR\x04\x65tag\x12:\n\rrecency_shape\x18\r \x01(\x0e\x32\x15.hbus.v1.RecencyShapeR\x0crecencyShape\x12@\n\x0f\x61uto_reflection\x18\x0e \x01(\x0e\x32\x17.hbus.v1.AutoReflectionR\x0e\x61utoReflection\x12\x33\n\x13task_retention_days\x18\x0f \x01(\x01H\x07R\x11taskRetentionDays\x88\x01\x01\x12.\n\x10\x63onsolidate_from\x18\x10 \x01(\x05H\x08R\x0f\x63onsolidateFrom\x88\x01\x01\x42\x14\n\x12_embedding_profileB\x12\n\x10_conflict_marginB\x18\n\x16_belief_half_life_daysB\x11\n\x0f_max_text_charsB\x0e\n\x0c_daily_quotaB\x19\n\x17_recency_half_life_daysB\x13\n\x11_purge_after_daysB\x16\n\x14_task_retention_daysB\x13\n\x11_consolidate_from\"\xc5\x01\n\tNamespace\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12+\n\x11\x65mbedding_profile\x18\x02 \x01(\tR\x10\x65mbeddingProfile\x12\x1c\n\tdimension\x18\x03 \x01(\x05R\tdimension\x12;\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12\x1c\n\tpartition\x18\x05 \x01(\x05R\tpartition\"\x8b\x04\n\x0eNamespaceStats\x12\x1c\n\tnamespace\x18\x01 \x01(\tR\tnamespace\x12?\n\x08\x62y_state\x18\x02 \x03(\x0b\x32$.hbus.v1.NamespaceStats.ByStateEntryR\x07\x62yState\x12<\n\x07\x62y_type\x18\x03 \x03(\x0b\x32#.hbus.v1.NamespaceStats.ByTypeEntryR\x06\x62yType\x12\'\n\x0fpending_vectors\x18\x04 \x01(\x03R\x0ependingVectors\x12%\n\x0eopen_conflicts\x18\x05 \x01(\x03R\ropenConflicts\x12\'\n\x0f\x65stimated_bytes\x18\x06 \x01(\x03R\x0e\x65stimatedBytes\x12\x1a\n\x08revision\x18\x07 \x01(\x03R\x08revision\x12\x1a\n\x08warnings\x18\x08 \x03(\tR\x08warnings\x12\x34\n\x0bmodel_usage\x18\t \x01(\x0b\x32\x13.hbus.v1.ModelUsageR\nmodelUsage\x1a:\n\x0c\x42yStateEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\x03R\x05value:\x02\x38\x01\x1a\x39\n\x0b\x42yTypeEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\x03R\x05value:\x02\x38\x01*\x89\x01\n\x0e\x43onflictPolicy\x12\x1f\n\x1b\x43ONFLICT_POLICY_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x43ONFLICT_POLICY_CONFIDENCE\x10\x01\x12\x1a\n\x16\x43ONFLICT_POLICY_LATEST\x10\x02\x12\x1a\n\x16\x43ONFLICT_POLICY_MANUAL\x10\x03*f\n\x0cRecencyShape\x12\x1d\n\x19RECENCY_SHAPE_UNSPECIFIED\x10\x00\x12\x1d\n\x19RECENCY_SHAPE_EXPONENTIAL\x10\x01\x12\x18\n\x14RECENCY_SHAPE_LINEAR\x10\x02*\x86\x01\n\x0e\x41utoReflection\x12\x1f\n\x1b\x41UTO_REFLECTION_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x41UTO_REFLECTION_ALWAYS\x10\x01\x12\x1c\n\x18\x41UTO_REFLECTION_FAILURES\x10\x02\x12\x19\n\x15\x41UTO_REFLECTION_NEVER\x10\x03*\x8c\x01\n\x0eRankingProfile\x12\x1f\n\x1bRANKING_PROFILE_UNSPECIFIED\x10\x00\x12\x1b\n\x17RANKING_PROFILE_SUPPORT\x10\x01\x12\x1d\n\x19RANKING_PROFILE_KNOWLEDGE\x10\x02\x12\x1d\n\x19RANKING_PROFILE_ASSISTANT\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,24 +37,24 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_NAMESPACESTATS_BYSTATEENTRY']._serialized_options = b'8\001'
   _globals['_NAMESPACESTATS_BYTYPEENTRY']._loaded_options = None
   _globals['_NAMESPACESTATS_BYTYPEENTRY']._serialized_options = b'8\001'
-  _globals['_CONFLICTPOLICY']._serialized_start=1826
-  _globals['_CONFLICTPOLICY']._serialized_end=1963
-  _globals['_RECENCYSHAPE']._serialized_start=1965
-  _globals['_RECENCYSHAPE']._serialized_end=2067
-  _globals['_AUTOREFLECTION']._serialized_start=2070
-  _globals['_AUTOREFLECTION']._serialized_end=2204
-  _globals['_RANKINGPROFILE']._serialized_start=2207
-  _globals['_RANKINGPROFILE']._serialized_end=2347
-  _globals['_RANKINGWEIGHTS']._serialized_start=69
-  _globals['_RANKINGWEIGHTS']._serialized_end=173
-  _globals['_POLICY']._serialized_start=176
-  _globals['_POLICY']._serialized_end=1151
-  _globals['_NAMESPACE']._serialized_start=1154
-  _globals['_NAMESPACE']._serialized_end=1351
-  _globals['_NAMESPACESTATS']._serialized_start=1354
-  _globals['_NAMESPACESTATS']._serialized_end=1823
-  _globals['_NAMESPACESTATS_BYSTATEENTRY']._serialized_start=1706
-  _globals['_NAMESPACESTATS_BYSTATEENTRY']._serialized_end=1764
-  _globals['_NAMESPACESTATS_BYTYPEENTRY']._serialized_start=1766
-  _globals['_NAMESPACESTATS_BYTYPEENTRY']._serialized_end=1823
+  _globals['_CONFLICTPOLICY']._serialized_start=1900
+  _globals['_CONFLICTPOLICY']._serialized_end=2037
+  _globals['_RECENCYSHAPE']._serialized_start=2039
+  _globals['_RECENCYSHAPE']._serialized_end=2141
+  _globals['_AUTOREFLECTION']._serialized_start=2144
+  _globals['_AUTOREFLECTION']._serialized_end=2278
+  _globals['_RANKINGPROFILE']._serialized_start=2281
+  _globals['_RANKINGPROFILE']._serialized_end=2421
+  _globals['_RANKINGWEIGHTS']._serialized_start=89
+  _globals['_RANKINGWEIGHTS']._serialized_end=193
+  _globals['_POLICY']._serialized_start=196
+  _globals['_POLICY']._serialized_end=1171
+  _globals['_NAMESPACE']._serialized_start=1174
+  _globals['_NAMESPACE']._serialized_end=1371
+  _globals['_NAMESPACESTATS']._serialized_start=1374
+  _globals['_NAMESPACESTATS']._serialized_end=1897
+  _globals['_NAMESPACESTATS_BYSTATEENTRY']._serialized_start=1780
+  _globals['_NAMESPACESTATS_BYSTATEENTRY']._serialized_end=1838
+  _globals['_NAMESPACESTATS_BYTYPEENTRY']._serialized_start=1840
+  _globals['_NAMESPACESTATS_BYTYPEENTRY']._serialized_end=1897
 # @@protoc_insertion_point(module_scope)

@@ -1,6 +1,7 @@
 import datetime
 
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from hbus.v1 import task_pb2 as _task_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -113,7 +114,7 @@ class Namespace(_message.Message):
     def __init__(self, name: _Optional[str] = ..., embedding_profile: _Optional[str] = ..., dimension: _Optional[int] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., partition: _Optional[int] = ...) -> None: ...
 
 class NamespaceStats(_message.Message):
-    __slots__ = ("namespace", "by_state", "by_type", "pending_vectors", "open_conflicts", "estimated_bytes", "revision", "warnings")
+    __slots__ = ("namespace", "by_state", "by_type", "pending_vectors", "open_conflicts", "estimated_bytes", "revision", "warnings", "model_usage")
     class ByStateEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -136,6 +137,7 @@ class NamespaceStats(_message.Message):
     ESTIMATED_BYTES_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    MODEL_USAGE_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     by_state: _containers.ScalarMap[str, int]
     by_type: _containers.ScalarMap[str, int]
@@ -144,4 +146,5 @@ class NamespaceStats(_message.Message):
     estimated_bytes: int
     revision: int
     warnings: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, namespace: _Optional[str] = ..., by_state: _Optional[_Mapping[str, int]] = ..., by_type: _Optional[_Mapping[str, int]] = ..., pending_vectors: _Optional[int] = ..., open_conflicts: _Optional[int] = ..., estimated_bytes: _Optional[int] = ..., revision: _Optional[int] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
+    model_usage: _task_pb2.ModelUsage
+    def __init__(self, namespace: _Optional[str] = ..., by_state: _Optional[_Mapping[str, int]] = ..., by_type: _Optional[_Mapping[str, int]] = ..., pending_vectors: _Optional[int] = ..., open_conflicts: _Optional[int] = ..., estimated_bytes: _Optional[int] = ..., revision: _Optional[int] = ..., warnings: _Optional[_Iterable[str]] = ..., model_usage: _Optional[_Union[_task_pb2.ModelUsage, _Mapping]] = ...) -> None: ...
