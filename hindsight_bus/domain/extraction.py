@@ -126,6 +126,8 @@ def without_recalled(turns: Iterable[Turn]) -> Conversation:
 
 _ENDS = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|[\n\r]+")
 _CLAUSES = re.compile(r",?\s+and\s+(?=I\b)|[,，](?=我)")
+_STATES_BY_ITSELF = re.compile(r"(?:i|i'm|i've|my name)\b|我", re.IGNORECASE)
+"""How a clause begins that can stand without the one after it: in "Ann and I went" they cannot be parted."""
 _CORRECTION = re.compile(
     r"(?:(?:no|nope|sorry|actually|wait|correction|oh|i mean|i meant|what i meant is)[,:;.!—-]*\s+)+"
     r"|(?:(?:不对|不是的?|其实|更正一下|更正|纠正一下|纠正|我?说错了|抱歉|等等|哦)[,，:：、;；。 ]+)+",
@@ -138,18 +140,24 @@ _REMEMBER = re.compile(
     re.IGNORECASE,
 )
 _STANDING = re.compile(
-    r"(?:please )?(?:always|never|from now on|in (?:the )?future|going forward)\b.{3,}"
+    r"(?:please )?(?:from now on|in (?:the )?future|going forward)\b.{3,}"
+    r"|(?:please )?(?:always|never) "
+    r"(?:answer|reply|respond|use|write|show|give (?:me|a|an|the)|include|ask|call|address|format|keep|put|send"
+    r"|tell|explain|translate|start|end|add|avoid|speak|assume|check|cite|list|summari[sz]e|mention|suggest"
+    r"|recommend|share|store|delete|change|book|schedule|remind)\b.{2,}"
     r"|(?:请)?(?:以后|今后|从现在起|从今以后|从此|每次)(?:都|请|不要|别|就|要|给|回答|用|.{0,6}(?:请|都|不要|别)).+",
     re.IGNORECASE,
 )
 _PLAIN = re.compile(
     r"i(?: really| usually| always| never| generally| mostly| still| also)? (?:love|like|hate|dislike|prefer|enjoy|use"
     r"|own|drive|speak|live|study|teach|play|eat|drink|wear|avoid|can't (?:stand|eat|drink)"
-    r"|don't (?:like|eat|drink|use)) .{2,}"
+    r"|don't (?:like|eat|drink|use))"
+    r" (?!(?:it|this|that|these|those|them|him|her|you|your|how|what|when|all the|the way)\b).{2,}"
     r"|i(?: am|'m) (?:allergic|vegetarian|vegan|married|single|retired|left-handed|colou?r-?blind|diabetic"
-    r"|from|based in|an? [\w -]{3,40})\b.*"
+    r"|from|based in|an? (?!bit|little|mix|lot)[\w -]{3,40})\b.*"
     r"|i have (?:a|an|one|two|three|four|\d+) (?:[\w-]+ ){0,2}"
-    r"(?:son|daughter|child|kid|brother|sister|wife|husband|partner|dog|cat|pet|car|bike|phd|degree|allergy|company)s?(?:ren)?\b.*"
+    r"(?:son|daughter|child|kid|brother|sister|wife|husband|partner|dog|cat|pet|car|bike|phd|degree|allergy|company)"
+    r"s?(?:ren)?\b.*"
     r"|my (?:[\w'-]+ ){1,4}(?:is|are) .{2,}"
     r"|我(?:平时|一般|通常|总是|从来|一直|还|也|都|真的|特别|非常|很|最)*"
     r"(?:喜欢|爱吃|爱喝|爱看|讨厌|不喜欢|不爱|不吃|不喝|不用|偏好|习惯|更喜欢|喝|吃素|养了?|住在?|来自|从事|负责|会说|会弹|信仰).{1,}"
@@ -177,6 +185,12 @@ _ALLERGY = re.compile(
     r"i(?: am|'m) allergic to (?P<en>[^,.;!]{2,40})|我对(?P<zh>[^,，。;；!！]{1,20}?)过敏", re.IGNORECASE
 )
 _OF_SELF = re.compile(r"\b(?:i|we|my|our|i've|we've|i'm)\b|我", re.IGNORECASE)
+
+
+_SAYS_SOMETHING = re.compile(
+    r"\bthat\b|[:：]|\b(?:i|my|we|our|is|are|was|has|have|will)\b|[\u4e00-\u9fff]", re.IGNORECASE
+)
+"""What is to be remembered states something: ``remember to take breaks`` is advice."""
 
 
 def extract(conversation: Conversation, now_ms: int) -> Extraction:
@@ -207,7 +221,8 @@ def _statements(text: str) -> Iterator[str]:
     """Yield the clauses of a text that each state something: none of what is asked, guessed, conditional or quoted."""
     for sentence in filter(None, (each.strip() for each in _ENDS.split(text))):
         if not (_ASKS.search(sentence) or _QUOTED.search(sentence) or _UNSURE.search(sentence)):
-            yield from (clause.strip() for clause in _CLAUSES.split(sentence))
+            parts = _CLAUSES.split(sentence) if _STATES_BY_ITSELF.match(sentence) else [sentence]
+            yield from (part.strip() for part in parts)
 
 
 def _place(candidate: Candidate) -> str:
@@ -238,7 +253,9 @@ def _candidate(sentence: str, number: int, time_ms: int) -> Candidate | None:
         return replace(made, subject="allergy", value=value, cardinality=Cardinality.MANY)
     if _STANDING.fullmatch(bare):
         return replace(made, tags=(INSTRUCTION_TAG,))
-    if asked or (_PLAIN.fullmatch(bare) and not _TRANSIENT.search(bare)):
+    if (asked and _SAYS_SOMETHING.search(sentence)) or (
+        _PLAIN.fullmatch(bare) and not _TRANSIENT.search(bare)
+    ):
         return made
     if _OF_SELF.search(bare) and (days := spans(bare, time_ms)):
         likeliest = max(days, key=lambda span: span.weight)

@@ -59,6 +59,7 @@ def block(*texts: str) -> str:
         ("Please remember that my dog is called Rex.", "my dog is called Rex.", "", ""),
         ("记住我的狗叫旺财。", "我的狗叫旺财。", "", ""),
         ("From now on answer in bullet points.", "From now on answer in bullet points.", "", ""),
+        ("Always answer in German.", "Always answer in German.", "", ""),
         ("以后请用中文回答。", "以后请用中文回答。", "", ""),
         ("我喜欢喝乌龙茶", "我喜欢喝乌龙茶", "", ""),
         ("Actually, I live in Hamburg.", "I live in Hamburg.", "home", "hamburg"),
@@ -90,6 +91,10 @@ def test_a_plain_statement_is_taken(text: str, expected: str, subject: str, valu
         "Book a table for two",
         "She lives in Rome.",
         "ok thanks",
+        "I love it!",
+        "Always here to cheer you on.",
+        "Remember to take breaks!",
+        "I love all the yellow leaves, it looks so cozy.",
         "x" * 500,
     ],
 )
@@ -106,6 +111,9 @@ def test_two_statements_in_one_sentence_are_two() -> None:
     ]
     assert [each.subject for each in found("我叫陈伟，我住在上海。")] == ["name.han", "home"]
     assert found("如果下雨，我住在酒店") == []
+    assert [each.text for each in found("Ann and I went to Rome yesterday")] == [
+        "Ann and I went to Rome yesterday"
+    ]
 
 
 def test_the_last_word_holds() -> None:
