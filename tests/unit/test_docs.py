@@ -35,3 +35,18 @@ def test_tests_that_are_named_exist(document: Path) -> None:
     }
     named = set(re.findall(r"\b(test_\w+)\b", document.read_text()))
     assert named - defined == set()
+
+
+def _shown(document: str) -> tuple[list[str], set[str], list[str]]:
+    """Return what two languages must have in common: blocks without comments, links, and commands of the table."""
+    text = (ROOT / document).read_text("utf-8")
+    blocks = re.findall(r"^```\w+\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    code = [re.sub(r"^(.*?)\s*#.*$", r"\1", block, flags=re.MULTILINE) for block in blocks]
+    links = set(re.findall(r"\]\(([^)]+)\)", text)) - {"README.md", "README.zh-CN.md"}
+    rows = re.findall(r"^\| (`hbus .*?) \|", text, re.MULTILINE)
+    return code, links, [command for row in rows for command in re.findall(r"`([^`]+)`", row)]
+
+
+def test_the_readme_says_the_same_in_chinese() -> None:
+    """A change of the one is a change of the other."""
+    assert _shown("README.zh-CN.md") == _shown("README.md")
