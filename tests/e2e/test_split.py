@@ -19,10 +19,13 @@ from tests.e2e.split_rig import Split
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.timeout(300),
     pytest.mark.skipif(sys.platform != "linux", reason="there is no wheel of Envoy for it"),
 ]
 
 USER = "zhangsan"
+PATIENCE_S = 90.0
+"""Each role loads its model at start, which a busy machine takes its time for."""
 FACTS = f"user:{USER}:facts"
 LESSONS = f"user:{USER}:lessons"
 
@@ -47,12 +50,12 @@ async def _round(bus: hbus.aio.Client, heard: asyncio.Queue[hbus.Event], number:
     task = (await bus.start_task(f"Fetch parcel {number}", kind="fetch", user=USER, after=written.token)).task
     [_] = await bus.record_steps(task, [steps.tool_call(1, f"open_shelf_{number}", error="423 Locked")])
     await bus.finish_task(task, "failure", judge="user")
-    learnt = await bus.reflection(task, wait=30.0)
+    learnt = await bus.reflection(task, wait=PATIENCE_S)
     lessons = {lesson.memory for lesson in learnt.reflection.lessons}
     again = await bus.search(LESSONS, f"Fetch parcel {number}", after=learnt.token)
     assert lessons & {hit.memory.name for hit in again.hits}
     awaited = lessons | {written.memory.name}
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         while awaited:
             awaited.discard((await heard.get()).memory.name)
 
@@ -68,7 +71,7 @@ async def test_each_role_may_die_and_come_back(split: Split) -> None:
             heard.put_nowait(event)
 
     async with (
-        hbus.aio.connect(split.target, agent="support", timeout=30.0) as bus,
+        hbus.aio.connect(split.target, agent="support", timeout=PATIENCE_S) as bus,
         bus.subscribe([FACTS, LESSONS]) as events,
     ):
         listener = asyncio.create_task(listen(events))
@@ -88,7 +91,9 @@ async def test_the_others_go_on_without_one(split: Split) -> None:
     """A role that is down is unavailable, and by its name alone."""
     await split.roles["reflection"].kill()
     try:
-        async with hbus.aio.connect(split.target, agent="support", backoff=hbus.backoff.NO_RETRY) as bus:
+        async with hbus.aio.connect(
+            split.target, agent="support", timeout=PATIENCE_S, backoff=hbus.backoff.NO_RETRY
+        ) as bus:
             written = await bus.write("user:lisi:facts", "Lisi drinks tea", subject="preference.drink")
             assert (await bus.search("user:lisi:facts", "tea", after=written.token)).hits
             with pytest.raises(hbus.errors.Unavailable):
