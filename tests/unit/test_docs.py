@@ -50,3 +50,11 @@ def _shown(document: str) -> tuple[list[str], set[str], list[str]]:
 def test_the_readme_says_the_same_in_chinese() -> None:
     """A change of the one is a change of the other."""
     assert _shown("README.zh-CN.md") == _shown("README.md")
+
+
+def test_the_index_leads_to_every_page() -> None:
+    """What is written can be found: tutorials, how-tos, explanations and the pages of the reference."""
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in ROOT.glob("docs/*/*.md")}
+    linked = set(re.findall(r"\]\(([^)#]+)\)", (ROOT / "docs/README.md").read_text("utf-8")))
+    wanted = {page for page in pages if not page.startswith("adr/")} - {"reference/README.md"}
+    assert wanted - linked == set()
