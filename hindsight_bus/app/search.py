@@ -14,7 +14,7 @@ from hindsight_bus.app.served import ServedNotes
 from hindsight_bus.app.views import LoadedView, Views
 from hindsight_bus.domain import temporal
 from hindsight_bus.domain.errors import EmbedderUnavailable, InvalidField, ProfileMismatch
-from hindsight_bus.domain.language import UNKNOWN, detect
+from hindsight_bus.domain.language import detect
 from hindsight_bus.domain.memory import Head, Memory, MemoryState, Vector
 from hindsight_bus.domain.names import Namespace, owner_id, partition_of
 from hindsight_bus.domain.policy import RankingWeights
@@ -124,7 +124,7 @@ class Searcher:
         vector, dense_skipped = await self._query_vector(views, request)
         positions = Positions(self._views.position(view) for view in views)
         language = detect(request.query)
-        is_foreign = language != UNKNOWN and not any(view.view.speaks(language) for view in views)
+        is_foreign = bool(request.query) and not any(view.view.speaks(language) for view in views)
         among = sum(len(view.view) for view in views)
         asked = _Asked(request, vector, language, among, is_foreign)
         found = await asyncio.gather(*(self._in_view(view, asked) for view in views))
