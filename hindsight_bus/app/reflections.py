@@ -25,7 +25,7 @@ from hindsight_bus.domain.errors import InvalidRequest, NotFound, Refused, Wrong
 from hindsight_bus.domain.names import Namespace, ResourceName
 from hindsight_bus.domain.position import Positions
 from hindsight_bus.domain.tasks import LearntLesson, Reflection, ReflectionState, Task
-from hindsight_bus.domain.trajectory import Case, trim
+from hindsight_bus.domain.trajectory import Case, Trajectory, trim
 from hindsight_bus.domain.values import replace
 from hindsight_bus.ports import DueItem, Lane, Ref, Reflector, Stored, TakenItem
 
@@ -158,7 +158,7 @@ class Reflections:
     async def _made(self, task: Task, running: Reflection, reflector: Reflector) -> Reflection:
         """Return the reflection with all that it says; its lessons are not written yet."""
         trajectory = await self._records.trajectory(task)
-        skills = await self._skills.learn(task, trajectory)
+        skills, remarks = await self._learnt_skills(task, trajectory)
         trimmed = await asyncio.to_thread(trim, trajectory)
         contrast = await self._contrasts.of(task) if reflector.contrasts else None
         insights = await reflector.reflect(Case(trajectory, trimmed.steps, task.lessons, contrast))
@@ -173,10 +173,20 @@ class Reflections:
             usage=running.usage + insights.usage,
             dropped=insights.dropped,
             contrast=insights.contrast,
-            remarks=insights.remarks,
+            remarks=(*insights.remarks, *remarks),
             skills=skills,
             is_made=True,
         )
+
+    async def _learnt_skills(
+        self, task: Task, trajectory: Trajectory
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the skills that a task taught or tried, or why it could teach none: its lessons need not miss them."""
+        try:
+            return await self._skills.learn(task, trajectory), ()
+        except (Refused, InvalidRequest) as error:
+            log.warning("reflection.no_skill", task=task.id, problem=error.message)
+            return (), (f"no skill: {error.message}",)
 
     async def _put(
         self, before: Stored[Reflection], after: Reflection, item: TakenItem | None = None

@@ -15,9 +15,9 @@ from hindsight_bus.app.task_records import TaskRecords
 from hindsight_bus.domain.errors import InvalidField, NotFound, RequestIdReused, WrongState
 from hindsight_bus.domain.failures import ErrorClass
 from hindsight_bus.domain.memory import Channel, Memory, MemoryState
-from hindsight_bus.domain.names import Namespace, ResourceName
+from hindsight_bus.domain.names import Namespace, Pattern, ResourceName
 from hindsight_bus.domain.skills import KnownFailure, SkillState
-from hindsight_bus.domain.tasks import Step, Task, TaskOutcome
+from hindsight_bus.domain.tasks import ReflectionState, Step, Task, TaskOutcome
 from hindsight_bus.ports import Stored
 from tests.trajectories import step_of
 from tests.unit.task_rig import EXPIRED, TaskNode, call, name_of
@@ -285,3 +285,15 @@ async def test_tasks_that_end_together_count_for_one_skill() -> None:
     [only] = {name for names in taught for name in names}
     skill = await node.skill_search.get(ResourceName.parse(only, "skills", "default"))
     assert (skill.skill.record.successes, skill.skill.record.version) == (6, 1)
+
+
+async def test_a_skill_that_cannot_be_written_costs_no_lesson() -> None:
+    """The reflection says why there is none, and all else is as it would be."""
+    node = TaskNode()
+    pattern = Pattern.parse("agent:*:procedures", "default")
+    await node.namespaces.update_policy(Caller(agent="admin"), pattern, {"embedding_profile": "external(4)"})
+    task = await done(node, 1001)
+    reflection = await node.reflection(task)
+    assert (reflection.state, reflection.skills) == (ReflectionState.SUCCEEDED, ())
+    assert "no skill" in reflection.remarks[-1]
+    assert reflection.items
