@@ -8,7 +8,7 @@ waits: a reader sees all that its node knows, and work is batched exactly when t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from typing import Any, TypeVar
 
@@ -269,8 +269,7 @@ class Views:
             self._profiles[namespace.id] = (stored.record.profile,)
             start, epoch = await tail.follow(), tail.epoch
             loaded = LoadedView(stored.record, partition, self._new_view())
-            async for rows in self._rows(namespace, stored.record.profile, start.revision):
-                await self._on_thread(loaded.view.upsert, rows)
+            await self._fill(loaded.view, self._rows(namespace, stored.record.profile, start.revision))
             try:
                 await self._join_tail(loaded, start)
             except PositionLost:
@@ -278,6 +277,14 @@ class Views:
             if tail.epoch == epoch:
                 self._weigh(loaded)
                 return loaded
+
+    async def _fill(self, view: NamespaceView, pages: AsyncIterator[list[Row]]) -> None:
+        """Enter pages of rows, each while the next one is fetched."""
+        entered: Awaitable[None] = asyncio.sleep(0)
+        async for rows in pages:
+            await entered
+            entered = asyncio.create_task(self._on_thread(view.upsert, rows))
+        await entered
 
     async def _rows(self, namespace: Namespace, profile: str, upto: int) -> AsyncIterator[list[Row]]:
         """Yield the rows of every memory made up to a revision. Newer ones come by the tail: writers never end."""
