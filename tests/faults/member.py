@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,11 +92,12 @@ async def _hold(target: str, group: str, count: int) -> None:
     member = Member(target, GroupTerms(name=group), "silent")
     async with Endpoint.of(target, agent="member").aio_channel() as channel:
         stream = await member.open(channel)
-        async for message in stream:
-            for delivery in message.events.deliveries:
-                member.note(delivery)
-            if len(member.given) == count:
-                print("holding", flush=True)
+        with suppress(grpc.RpcError):  # its node may be killed first
+            async for message in stream:
+                for delivery in message.events.deliveries:
+                    member.note(delivery)
+                if len(member.given) == count:
+                    print("holding", flush=True)
 
 
 if __name__ == "__main__":

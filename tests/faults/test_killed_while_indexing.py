@@ -35,6 +35,8 @@ SERVERS = 3
 KILLS_EACH = 10
 """A namespace; then comes a new one, so that a rebuild costs the same from the first kill to the last."""
 WRITERS = 4
+INDEXED_S = 180.0
+"""A server that has just started loads its model first, and three do so at once."""
 WORDS = (
     "tea train rain dog river table lamp bread north winter violin ticket garden coffee 茶 火车 雨 狗".split()
 )
@@ -89,7 +91,7 @@ async def _indexed(follower: Follower, namespace: Namespace, left: int) -> None:
     async def is_done() -> bool:
         return await follower.pending(namespace) <= left
 
-    await until(is_done, 60.0, f"all vectors of {namespace} but {left} arrive")
+    await until(is_done, INDEXED_S, f"all vectors of {namespace} but {left} arrive")
 
 
 async def _work_and_kill(server: ServerProcess, namespace: Namespace, chance: random.Random) -> None:
