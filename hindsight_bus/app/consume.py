@@ -19,7 +19,7 @@ from hindsight_bus.app.matching import Matcher
 from hindsight_bus.app.meanings import Meanings
 from hindsight_bus.app.served import ServedNotes
 from hindsight_bus.app.tail import Tails
-from hindsight_bus.domain.errors import HbusError, InvalidField, NotFound
+from hindsight_bus.domain.errors import HbusError, InvalidField, NotFound, within
 from hindsight_bus.domain.groups import GroupRecord, Settlement
 from hindsight_bus.domain.values import Value
 from hindsight_bus.ports import GroupGone, Groups, MemoryLog
@@ -69,8 +69,9 @@ class Consumers:
         first = await anext(requests, None)
         if not isinstance(first, Open):
             raise InvalidField("open", "must be sent first")
-        group = await self._book.open(caller, first.terms)
-        feed = await self._feed(group)
+        with within("open.group"):
+            group = await self._book.open(caller, first.terms)
+            feed = await self._feed(group)
         with self._serving(group), self._member(feed, caller, first.member) as member:
             session = Session(member, requests, self._served, caller.agent)
             async with aclosing(session.run()) as messages:
@@ -79,8 +80,9 @@ class Consumers:
 
     async def pull(self, caller: Caller, wanted: Pull) -> tuple[GroupRecord, list[Delivery]]:
         """Give a member what there is, waiting for the first event if need be."""
-        group = await self._book.open(caller, wanted.terms)
-        feed = await self._feed(group)
+        with within("group"):
+            group = await self._book.open(caller, wanted.terms)
+            feed = await self._feed(group)
         with self._serving(group), self._member(feed, caller, wanted.member) as member:
             deliveries = await member.take_within(wanted.limit, wanted.wait_s)
         self._served.note(caller.agent, heard(deliveries, caller.agent))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hindsight_bus.cli import output
+from hindsight_bus.cli.event_options import Kind, MeaningText, MinConfidence, Tag, Threshold, event_fields
 from hindsight_bus.cli.link import DEFAULT_TARGET, Agent, ApiKey, Json, Target, dial, usable
 
 if TYPE_CHECKING:
@@ -26,6 +27,11 @@ def consume(
     start: Annotated[
         str, typer.Option("--start", metavar="now|beginning|TOKEN", help="Where a new group starts.")
     ] = "now",
+    kind: Kind = None,
+    tag: Tag = None,
+    min_confidence: MinConfidence = None,
+    meaning: MeaningText = "",
+    threshold: Threshold = None,
     ordered: Annotated[bool, typer.Option("--ordered", help="One event of an owner at a time.")] = False,
     count: Annotated[int, typer.Option(help="Stop after so many events; 0 means never.")] = 0,
     target: Target = DEFAULT_TARGET,
@@ -35,7 +41,8 @@ def consume(
 ) -> None:
     """Print a group's events and acknowledge each.
 
-    Every event goes to one member of the group: run it twice to share the work.
+    Every event goes to one member of the group: run it twice to share the work. Conditions are those of the group as it
+    was made.
     """
     printed, enough = itertools.count(1), threading.Event()
 
@@ -47,7 +54,13 @@ def consume(
     with dial(target, agent, api_key) as bus:
         member = usable(
             lambda: bus.consume(
-                show, group=group, namespaces=pattern or (), start=start, ordered=ordered, concurrency=1
+                show,
+                group=group,
+                namespaces=pattern or (),
+                start=start,
+                ordered=ordered,
+                concurrency=1,
+                **event_fields(kind, tag, min_confidence, meaning, threshold),
             )
         )
         with member:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hindsight_bus.cli import output
+from hindsight_bus.cli.event_options import Kind, MeaningText, MinConfidence, Tag, Threshold, event_fields
 from hindsight_bus.cli.link import DEFAULT_TARGET, Agent, ApiKey, Json, Target, dial, usable
 
 if TYPE_CHECKING:
@@ -19,23 +20,11 @@ def watch(
         str,
         typer.Option("--start", metavar="now|beginning|snapshot|TOKEN", help="Where to start."),
     ] = "now",
-    kind: Annotated[
-        list[str] | None, typer.Option(help="Only this kind, for example written; repeatable.")
-    ] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="Only with this label; may be repeated.")] = None,
-    min_confidence: Annotated[
-        float | None, typer.Option(help="Only from this confidence on, 0 to 1.")
-    ] = None,
-    meaning: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT", help="Only what is about this, in any words; told once its vector is there."
-        ),
-    ] = "",
-    threshold: Annotated[
-        float | None,
-        typer.Option(help="Cosine from which it is; what fits the embedding profile unless given."),
-    ] = None,
+    kind: Kind = None,
+    tag: Tag = None,
+    min_confidence: MinConfidence = None,
+    meaning: MeaningText = "",
+    threshold: Threshold = None,
     not_my_own: Annotated[bool, typer.Option("--not-my-own", help="Leave out what --agent caused.")] = False,
     count: Annotated[int, typer.Option(help="Stop after so many events; 0 means never.")] = 0,
     target: Target = DEFAULT_TARGET,
@@ -47,20 +36,12 @@ def watch(
 
     Interrupted, it prints the token to go on from. A server that goes away is waited for.
     """
-    import hbus
-    from hbus.values import number
-
     with dial(target, agent, api_key) as bus:
         subscription = usable(
             lambda: bus.subscribe(
                 pattern,
                 start=start,
-                kinds=[number(hbus.EventKind, each, "kind") for each in kind or ()],
-                tags=tag or (),
-                min_confidence=min_confidence,
-                not_my_own=not_my_own,
-                meaning=meaning or None,
-                threshold=threshold,
+                **event_fields(kind, tag, min_confidence, meaning, threshold, not_my_own=not_my_own),
             )
         )
         with subscription as live:

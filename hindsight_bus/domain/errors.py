@@ -35,6 +35,8 @@ The transport maps reasons to status codes; nothing here knows of gRPC.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 
@@ -64,6 +66,15 @@ class InvalidField(InvalidRequest):
         super().__init__(f"{field}: {problem}", field=field)
         self.field = field
         self.problem = problem
+
+
+@contextmanager
+def within(message: str) -> Iterator[None]:
+    """Let fields that are found malformed be named as parts of a message, itself a field of the request."""
+    try:
+        yield
+    except InvalidField as error:
+        raise InvalidField(f"{message}.{error.field}", error.problem) from None
 
 
 class AgentRequired(InvalidRequest):

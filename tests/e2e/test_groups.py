@@ -116,6 +116,50 @@ async def test_a_member_comes_back_after_a_restart(serve: Serve) -> None:  # noq
     assert set(seen) == set(texts)
 
 
+async def test_a_slow_handler_keeps_its_event(target: str) -> None:
+    """Its lease is extended for as long as it takes, and nobody else gets the event, though leases run out."""
+    await write(target, "user:zhaoliu:events", "slow")
+    terms = {"namespaces": "user:zhaoliu:*", "start": "beginning", "lease": 2.0}
+    seen: list[str] = []
+
+    async with hbus.aio.connect(target, agent="mailer") as bus:
+
+        async def handle(delivery: hbus.Delivery) -> None:
+            seen.append(delivery.event.memory.text)
+            [first] = await bus.pull(group="witness", member="m", wait=20, **terms)  # type: ignore[arg-type]
+            [again] = await bus.pull(group="witness", member="m", wait=20)
+            assert (first.attempt, again.attempt) == (1, 2)
+
+        async with (
+            bus.consume(handle, group="slow", **terms) as one,  # type: ignore[arg-type]
+            bus.consume(handle, group="slow", **terms) as other,  # type: ignore[arg-type]
+        ):
+            await until(lambda: _is_settled(bus, "slow"), 40.0, "the event is settled")
+        assert (seen, one.stale, other.stale) == (["slow"], 0, 0)
+
+
+async def _is_settled(bus: hbus.aio.Client, name: str) -> bool:
+    [group] = [group async for group in bus.groups() if group.terms.name == name]
+    return (group.pending, group.lag) == (0, 0)
+
+
+async def test_members_come_by_single_calls(target: str) -> None:
+    """Events are pulled and settled; what another one settles is refused."""
+    await write(target, "user:sunqi:events", "a", "b", "c")
+    async with hbus.aio.connect(target, agent="mailer") as bus:
+        pulled = await bus.pull(
+            group="calls", member="m1", namespaces="user:sunqi:*", start="beginning", wait=20
+        )
+        assert [each.event.memory.text for each in pulled] == ["a", "b", "c"]
+        [first, *rest] = pulled
+        assert await bus.ack([first], group="calls", member="m2") == [False]
+        assert await bus.ack([first], group="calls", member="m1") == [True]
+        assert await bus.ack([first], group="calls", member="m1") == [False]
+        assert await bus.ack(rest, hbus.Reject(reason="no"), group="calls", member="m1") == [True, True]
+        assert [letter.reason async for letter in bus.dead_letters("calls")] == ["no", "no"]
+        assert await bus.pull(group="calls", member="m1") == []
+
+
 async def test_the_command_line_consumes_and_looks_after_groups(target: str) -> None:
     """Events are printed and settled; groups and dead letters are listed, redriven and removed."""
     await write(target, "user:wangwu:events", "one", "two")
@@ -130,6 +174,9 @@ def _use_command_line(target: str) -> None:
 
     printed = hbus_says("consume", "cli", "user:wangwu:*", "--start", "beginning", "--count", "2")
     assert ("one" in printed, "two" in printed) == (True, True)
+    tagged = ("consume", "tagged", "user:wangwu:*", "--start", "beginning", "--tag", "no-such", "--kind")
+    refused = CliRunner().invoke(app, [*tagged, "whatever", "--target", target])
+    assert (refused.exit_code != 0, "kind" in refused.output) == (True, True)
     assert "cli" in hbus_says("groups")
     assert '"name": "cli"' in hbus_says("groups", "--json")
     assert hbus_says("groups", "--dead", "cli") == ""

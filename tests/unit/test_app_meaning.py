@@ -304,8 +304,10 @@ async def test_members_of_a_group_share_what_is_about_it() -> None:
             with pytest.raises(GroupMismatch):
                 await pull(node, terms=skies)
             unknown = replace(terms, name="new", filter=EventFilter(meaning=replace(REFUNDS, threshold=0.0)))
-            with pytest.raises(InvalidField):
+            with pytest.raises(InvalidField, match=r"^group\.filter\.meaning\.threshold: "):
                 await pull(node, terms=unknown)
+            with pytest.raises(InvalidField, match=r"^open\.group\.filter\.meaning\.threshold: "):
+                await consuming(node, "m3", unknown).__aenter__()
             assert await node.groups.find("default", "new") is None
     assert sorted(texts([*first, *rest])) == FILTERS["everywhere"][2]
     assert texts(late) == ["refund of an order, late"]

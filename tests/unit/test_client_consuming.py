@@ -8,19 +8,21 @@ import pytest
 
 import hbus
 from hbus.backoff import Backoff
-from hbus.consuming import Membership
-from hbus.group_requests import new_member, opening, redrive, seek
+from hbus.consuming import Membership, duration
+from hbus.group_requests import new_member, opening, redrive, seek, settle
+from hbus.leases import Leases
 from hbus.v1.bus_service_pb2 import (
     ConsumeRequest,
     ConsumeResponse,
     DeliveryBatch,
     DrainAnnounced,
     GroupOpened,
+    GroupTerms,
     SettleResult,
 )
 from hbus.v1.group_pb2 import SETTLE_OUTCOME_DONE, SETTLE_OUTCOME_STALE, Delivery, Settlement
 
-OPENED = ConsumeResponse(opened=GroupOpened())
+OPENED = ConsumeResponse(opened=GroupOpened(group=GroupTerms(lease=duration(10))))
 DRAIN = ConsumeResponse(drain=DrainAnnounced())
 
 
@@ -33,10 +35,23 @@ def answer(*outcomes: int) -> ConsumeResponse:
     return ConsumeResponse(settled=SettleResult(outcomes=outcomes))  # type: ignore[arg-type]
 
 
-def joined(window: int = 4, reject_after: int = 0) -> Membership:
+class Clock:
+    """Seconds, moved by hand."""
+
+    now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def joined(window: int = 4, reject_after: int = 0, leases: Leases | None = None) -> Membership:
     """Return a member that has been opened and has granted its window."""
     membership = Membership(
-        opening("mailer", "user:*:facts", "m1", {}), window, reject_after=reject_after, chance=lambda: 0.0
+        opening("mailer", "user:*:facts", "m1", {}),
+        window,
+        reject_after=reject_after,
+        leases=leases,
+        chance=lambda: 0.0,
     )
     membership.restart()
     membership.accept(OPENED)
@@ -155,6 +170,83 @@ def test_a_leaving_member_finishes_what_it_has_begun() -> None:
     membership.come_back()
     membership.restart()
     assert [request.credit.events for request in membership.outbox()] == [4]
+
+
+def extended(membership: Membership) -> list[str]:
+    """Return the ids whose leases are extended now; everything said must be about leases."""
+    settlements = said(membership)
+    assert all(settlement.HasField("extend") for settlement in settlements)
+    return [ack_id for settlement in settlements for ack_id in settlement.ack_ids]
+
+
+def test_leases_of_what_is_in_hand_are_extended() -> None:
+    """Halfway, again and again, whether a handler runs or the event still waits; what is settled is let go."""
+    clock = Clock()
+    membership = joined(leases=Leases(clock=clock))
+    membership.accept(events("a", "b"))
+    assert membership.due_s == 5
+    running = take(membership)
+    clock.now_s += 4.9
+    assert extended(membership) == []
+    clock.now_s += 0.2
+    assert extended(membership) == ["a", "b"]
+    assert extended(membership) == []
+    membership.accept(answer(SETTLE_OUTCOME_DONE, SETTLE_OUTCOME_DONE))
+    membership.succeeded(running)
+    said(membership)
+    clock.now_s += 5
+    assert extended(membership) == ["b"]
+    membership.leave()
+    assert membership.due_s is None
+
+
+def test_what_another_member_has_is_not_begun() -> None:
+    """A lease that was lost is not extended again, and the event is settled as stale by a handler that has begun."""
+    clock = Clock()
+    membership = joined(leases=Leases(clock=clock))
+    membership.accept(events("a", "b", "c"))
+    running = take(membership)
+    clock.now_s += 6
+    assert extended(membership) == ["a", "b", "c"]
+    membership.accept(answer(SETTLE_OUTCOME_STALE, SETTLE_OUTCOME_STALE, SETTLE_OUTCOME_DONE))
+    assert take(membership).ack_id == "c"
+    assert membership.pop() is None
+    assert membership.stale == 0
+    clock.now_s += 6
+    assert extended(membership) == ["c"]
+    membership.succeeded(running)
+    said(membership)
+    membership.accept(answer(SETTLE_OUTCOME_DONE))
+    membership.accept(answer(SETTLE_OUTCOME_STALE))
+    assert membership.stale == 1
+
+
+def test_a_lease_is_not_extended_for_ever() -> None:
+    """A handler that hangs loses its event."""
+    clock = Clock()
+    membership = joined(leases=Leases(longest_s=12, clock=clock))
+    membership.accept(events("a"))
+    take(membership)
+    times = []
+    for _ in range(10):
+        clock.now_s += 5
+        times.append(len(extended(membership)))
+    assert times == [1, 1] + [0] * 8
+    assert membership.due_s is None
+
+
+def test_settling_by_single_calls() -> None:
+    """Acknowledged unless told otherwise; by the delivery or its id."""
+    plain = settle("g", "m", [Delivery(ack_id="a"), "b"], None).settlements[0]
+    assert (list(plain.ack_ids), plain.WhichOneof("action")) == (["a", "b"], "ack")
+    for action, name in (
+        (hbus.RetryLater(reason="busy"), "retry_later"),
+        (hbus.ExtendLease(lease=duration(5)), "extend"),
+        (hbus.Reject(reason="no"), "reject"),
+    ):
+        settlement = settle("g", "m", ["a"], action).settlements[0]
+        assert settlement.WhichOneof("action") == name
+        assert getattr(settlement, name) == action
 
 
 def test_a_member_without_a_name_gets_one_of_its_own() -> None:

@@ -34,6 +34,8 @@ REQUESTS: dict[str, type[Message]] = {
     "RestoreMemory": memory.RestoreMemoryRequest,
     "ListMemoryVersions": memory.ListMemoryVersionsRequest,
     "Subscribe": bus.SubscribeRequest,
+    "PullEvents": bus.PullEventsRequest,
+    "AckEvents": bus.AckEventsRequest,
     "ListConflicts": bus.ListConflictsRequest,
     "GetConflict": bus.GetConflictRequest,
     "ResolveConflict": bus.ResolveConflictRequest,
@@ -55,6 +57,8 @@ VALID: dict[str, dict[str, Any]] = {
     "RestoreMemory": {"name": NAME},
     "ListMemoryVersions": {"name": NAME},
     "Subscribe": {"namespaces": [NAMESPACE]},
+    "PullEvents": {"group": {"name": "mail", "namespaces": [NAMESPACE]}, "member": "m"},
+    "AckEvents": {"group": "mail", "member": "m", "settlements": [{"ackIds": ["1-2-0-3"], "ack": {}}]},
     "ListConflicts": {"namespace": NAMESPACE},
     "GetConflict": {"name": CONFLICT},
     "ResolveConflict": {"name": CONFLICT, "action": 3},
@@ -229,6 +233,33 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("Subscribe", {"filter": {"meaning": {"text": "x"}, "kinds": [16, 1]}}, "filter.kinds"),
     ("Subscribe", {"start": {"tokens": {}}}, "start.tokens.tokens"),
     ("Subscribe", {"start": {"tokens": {"tokens": [{"token": "?"}]}}}, "start.tokens.tokens[0].token"),
+    # groups
+    *(
+        ("PullEvents", {"group": change}, f"group.{field}")
+        for change, field in [
+            ({"name": ""}, "name"),
+            ({"namespaces": ["x"]}, "namespaces[0]"),
+            ({"filter": {"kinds": [0]}}, "filter.kinds[0]"),
+            ({"filter": {"tags": [""]}}, "filter.tags[0]"),
+            ({"filter": {"notMyOwn": True}}, "filter.not_my_own"),
+            ({"filter": {"meaning": {}}}, "filter.meaning.text"),
+            ({"lease": "0.9s"}, "lease"),
+            ({"lifetime": "59s"}, "lifetime"),
+            ({"maxAttempts": 101}, "max_attempts"),
+            ({"start": {"snapshot": {}}}, "start.snapshot"),
+            ({"start": {"tokens": {}}}, "start.tokens.tokens"),
+        ]
+    ),
+    ("PullEvents", {"member": "a b"}, "member"),
+    ("PullEvents", {"maxEvents": 201}, "max_events"),
+    ("PullEvents", {"wait": "31s"}, "wait"),
+    ("AckEvents", {"settlements": [{"ackIds": ["1-2-0"], "ack": {}}]}, "settlements[0].ack_ids[0]"),
+    ("AckEvents", {"settlements": [{"ackIds": ["1-2-0-3"]}]}, "settlements[0].action"),
+    (
+        "AckEvents",
+        {"settlements": [{"ackIds": ["1-2-0-3"], "extend": {"lease": "0.5s"}}]},
+        "settlements[0].extend.lease",
+    ),
     # conflicts and policies
     ("ResolveConflict", {"action": 0}, "action"),
     ("ResolveConflict", {"action": 4}, "action"),

@@ -21,7 +21,7 @@ from hbus.subscription import Subscription
 from hbus.v1.bus_service_pb2 import Group
 from hbus.v1.conflict_pb2 import Conflict, ConflictState, ResolutionAction, SuspicionVerdict
 from hbus.v1.event_pb2 import Event, EventKind
-from hbus.v1.group_pb2 import DeadLetter, Delivery
+from hbus.v1.group_pb2 import DeadLetter, Delivery, ExtendLease, Reject, RetryLater
 from hbus.v1.memory_pb2 import Attachment, Cardinality, Channel, Memory, MemoryState, MemoryType
 from hbus.v1.memory_service_pb2 import (
     ConversationTurn,
@@ -54,6 +54,7 @@ __all__ = [
     "Delivery",
     "Event",
     "EventKind",
+    "ExtendLease",
     "Group",
     "HbusError",
     "InsightKind",
@@ -67,8 +68,10 @@ __all__ = [
     "RankingWeights",
     "Reflection",
     "ReflectionState",
+    "Reject",
     "RejectEvent",
     "ResolutionAction",
+    "RetryLater",
     "ReviewItem",
     "ReviewState",
     "SearchHit",

@@ -14,16 +14,19 @@ from hbus import requests
 from hbus.consuming import duration
 from hbus.fields import EventFields
 from hbus.v1.bus_service_pb2 import (
+    AckEventsRequest,
     GroupTerms,
     OpenGroup,
+    PullEventsRequest,
     RedriveDeadLettersRequest,
     SeekGroupRequest,
     Start,
 )
-from hbus.v1.group_pb2 import DeadLetter
+from hbus.v1.group_pb2 import Ack, DeadLetter, Delivery, ExtendLease, Reject, RetryLater, Settlement
 from hbus.values import Token, moment
 
 WINDOW_PER_HANDLER = 2
+Action = RetryLater | ExtendLease | Reject
 
 
 class GroupFields(TypedDict, total=False):
@@ -34,7 +37,7 @@ class GroupFields(TypedDict, total=False):
     ordered: bool
     """One event of an owner at a time, in order."""
     lease: float
-    """Seconds that a handler may take before another member gets the event; 1 to 3,600, default 30."""
+    """Seconds without a word from its member after which an event goes to another one; 1 to 3,600, default 30."""
     max_attempts: int
     """Deliveries after which an event becomes a dead letter; 1 to 100, default 5."""
     lifetime: float
@@ -47,6 +50,41 @@ class ConsumeFields(EventFields, GroupFields, total=False):
 
 def opening(group: str, namespaces: str | Iterable[str], member: str, fields: ConsumeFields) -> OpenGroup:
     """Build the introduction of a member."""
+    return OpenGroup(group=_terms(group, namespaces, fields), member=member or new_member())
+
+
+def pull(
+    group: str,
+    namespaces: str | Iterable[str],
+    member: str,
+    max_events: int,
+    wait_s: float,
+    fields: ConsumeFields,
+) -> PullEventsRequest:
+    """Build a call for events."""
+    return PullEventsRequest(
+        group=_terms(group, namespaces, fields), member=member, max_events=max_events, wait=duration(wait_s)
+    )
+
+
+def settle(
+    group: str, member: str, deliveries: Iterable[Delivery | str], action: Action | None
+) -> AckEventsRequest:
+    """Build a call that does one thing with deliveries, or their ack ids; acknowledges unless told otherwise."""
+    ids = [each.ack_id if isinstance(each, Delivery) else each for each in deliveries]
+    match action:
+        case RetryLater():
+            settlement = Settlement(ack_ids=ids, retry_later=action)
+        case ExtendLease():
+            settlement = Settlement(ack_ids=ids, extend=action)
+        case Reject():
+            settlement = Settlement(ack_ids=ids, reject=action)
+        case _:
+            settlement = Settlement(ack_ids=ids, ack=Ack())
+    return AckEventsRequest(group=group, member=member, settlements=[settlement])
+
+
+def _terms(group: str, namespaces: str | Iterable[str], fields: ConsumeFields) -> GroupTerms:
     names = GroupFields.__annotations__
     filter: EventFields = {k: v for k, v in fields.items() if k not in names}  # type: ignore[assignment]
     wanted = requests.subscribe(namespaces, fields.get("start", "now"), filter)
@@ -62,7 +100,7 @@ def opening(group: str, namespaces: str | Iterable[str], member: str, fields: Co
         terms.lease.CopyFrom(duration(fields["lease"]))
     if "lifetime" in fields:
         terms.lifetime.CopyFrom(duration(fields["lifetime"]))
-    return OpenGroup(group=terms, member=member or new_member())
+    return terms
 
 
 def new_member() -> str:

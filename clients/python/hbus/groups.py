@@ -12,10 +12,11 @@ from hbus.backoff import Backoff
 from hbus.consuming import HANDLER_BACKOFF
 from hbus.consumption import Consumption, Handler
 from hbus.endpoint import Endpoint
-from hbus.group_requests import ConsumeFields
+from hbus.group_requests import Action, ConsumeFields
+from hbus.leases import LONGEST_S
 from hbus.v1.bus_service_pb2 import DeleteGroupRequest, Group, ListDeadLettersRequest, ListGroupsRequest
 from hbus.v1.bus_service_pb2_grpc import BusServiceStub
-from hbus.v1.group_pb2 import DeadLetter, Delivery
+from hbus.v1.group_pb2 import SETTLE_OUTCOME_DONE, DeadLetter, Delivery
 from hbus.values import Token
 
 
@@ -24,6 +25,7 @@ class GroupCalls(ABC):
 
     _bus: BusServiceStub
     endpoint: Endpoint
+    _timeout: float
 
     def consume(
         self,
@@ -35,6 +37,7 @@ class GroupCalls(ABC):
         concurrency: int = 8,
         retry: Backoff = HANDLER_BACKOFF,
         reject_after: int = 0,
+        max_lease: float = LONGEST_S,
         max_outage: float | None = None,
         **fields: Unpack[ConsumeFields],
     ) -> Consumption:
@@ -43,7 +46,9 @@ class GroupCalls(ABC):
         Without ``namespaces`` the group must exist. ``member`` is a name of this process's own unless given: one that
         comes back under its name within the lease goes on where it was. At most ``concurrency`` handlers run at a time.
         Failed events come again after ``retry``, and are dead letters after the group's ``max_attempts``, or after
-        ``reject_after`` where that is less. Cuts are mended for ever, or for ``max_outage`` seconds.
+        ``reject_after`` where that is less. The lease of an event is extended while it is in hand, for ``max_lease``
+        seconds at most, so a handler that hangs does not keep it. Cuts are mended for ever, or for ``max_outage``
+        seconds.
         """
 
         def begin(bus: aio.Client, handle: Callable[[Delivery], Awaitable[object]]) -> aio.Consumption:
@@ -55,11 +60,50 @@ class GroupCalls(ABC):
                 concurrency=concurrency,
                 retry=retry,
                 reject_after=reject_after,
+                max_lease=max_lease,
                 max_outage=max_outage,
                 **fields,
             )
 
         return Consumption(self.endpoint, begin, handler, concurrency)
+
+    def pull(
+        self,
+        *,
+        group: str,
+        member: str,
+        namespaces: str | Iterable[str] = (),
+        max_events: int = 0,
+        wait: float = 0.0,
+        timeout: float | None = None,
+        **fields: Unpack[ConsumeFields],
+    ) -> list[Delivery]:
+        """Take events for a member by a single call, and settle them with ``ack`` within the lease.
+
+        Waits up to ``wait`` seconds, at most 30, for the first one; brings about ``max_events``, 1 to 200, 0 = 100. The
+        deadline is the client's beside ``wait``. Where an answer was lost, its events come again after their lease.
+        """
+        request = group_requests.pull(group, namespaces, member, max_events, wait, fields)
+        deadline_s = self._timeout + wait if timeout is None else timeout
+        return list((self._call(self._bus.PullEvents, request, deadline_s)).deliveries)
+
+    def ack(
+        self,
+        deliveries: Iterable[Delivery | str],
+        action: Action | None = None,
+        *,
+        group: str,
+        member: str,
+        timeout: float | None = None,
+    ) -> list[bool]:
+        """Acknowledge at most 1,000 deliveries (or ack ids), or do with them what ``action`` says.
+
+        Returns, for each in order, whether the member still had it. Actions are ``hbus.RetryLater``,
+        ``hbus.ExtendLease`` and ``hbus.Reject``.
+        """
+        request = group_requests.settle(group, member, deliveries, action)
+        answer = self._call(self._bus.AckEvents, request, timeout)
+        return [outcome == SETTLE_OUTCOME_DONE for outcome in answer.outcomes]
 
     def groups(self, *, page_size: int = 0, timeout: float | None = None) -> Iterator[Group]:
         """Yield the groups by name, with where they stand."""

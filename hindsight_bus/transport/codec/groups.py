@@ -15,7 +15,7 @@ from hindsight_bus.app import watch
 from hindsight_bus.app.consume import Pull
 from hindsight_bus.app.group_feed import MAX_EVENTS, Delivery
 from hindsight_bus.app.groups import DAY_MS, AtTime, BuriedEvent, GroupStatus, GroupTerms
-from hindsight_bus.domain.errors import InvalidField
+from hindsight_bus.domain.errors import InvalidField, within
 from hindsight_bus.domain.groups import Action, EventId, GroupRecord, Settlement
 from hindsight_bus.domain.names import check_part
 from hindsight_bus.domain.position import Positions
@@ -51,7 +51,8 @@ def decode_consume(request: pb.ConsumeRequest, tenant: str) -> session.ConsumeRe
     """Return what a member says over its stream; raise ``InvalidField``."""
     match request.WhichOneof("message"):
         case "open":
-            terms = _decode_terms(request.open.group, tenant, "open.group")
+            with within("open.group"):
+                terms = _decode_terms(request.open.group, tenant)
             return session.Open(terms, check_part(request.open.member, "open.member"))
         case "credit":
             return session.Credit(fields.whole(request.credit.events, "credit.events", 1, session.MAX_CREDIT))
@@ -63,34 +64,35 @@ def decode_consume(request: pb.ConsumeRequest, tenant: str) -> session.ConsumeRe
 
 def decode_pull(request: pb.PullEventsRequest, tenant: str) -> Pull:
     """Return a call for events."""
+    with within("group"):
+        terms = _decode_terms(request.group, tenant)
     return Pull(
-        terms=_decode_terms(request.group, tenant, "group"),
+        terms=terms,
         member=check_part(request.member, "member"),
         limit=fields.whole(request.max_events, "max_events", 0, MAX_EVENTS) or MAX_EVENTS // 2,
         wait_s=fields.duration_ms(request.wait, "wait", 0, _MAX_WAIT_MS) / 1000,
     )
 
 
-def _decode_terms(message: pb.GroupTerms, tenant: str, field: str) -> GroupTerms:
-    defaults = GroupTerms(check_part(message.name, f"{field}.name"))
+def _decode_terms(message: pb.GroupTerms, tenant: str) -> GroupTerms:
+    defaults = GroupTerms(check_part(message.name, "name"))
     if not message.namespaces:
         return defaults
     return GroupTerms(
         name=defaults.name,
         patterns=fields.patterns(message.namespaces, tenant),
-        filter=_decode_filter(message.filter, field),
+        filter=_decode_filter(message.filter),
         ordered=message.ordered,
-        lease_ms=_duration(message, "lease", field, 1000, _MAX_LEASE_MS) or defaults.lease_ms,
-        max_attempts=fields.whole(message.max_attempts, f"{field}.max_attempts", 0, 100)
-        or defaults.max_attempts,
-        lifetime_ms=_duration(message, "lifetime", field, 60_000, 90 * DAY_MS) or defaults.lifetime_ms,
-        start=_decode_start(message.start, tenant, field),
+        lease_ms=_duration(message, "lease", "lease", 1000, _MAX_LEASE_MS) or defaults.lease_ms,
+        max_attempts=fields.whole(message.max_attempts, "max_attempts", 0, 100) or defaults.max_attempts,
+        lifetime_ms=_duration(message, "lifetime", "lifetime", 60_000, 90 * DAY_MS) or defaults.lifetime_ms,
+        start=_decode_start(message.start, tenant),
     )
 
 
-def _decode_filter(message: pb.EventFilter, field: str) -> EventFilter:
+def _decode_filter(message: pb.EventFilter) -> EventFilter:
     if message.not_my_own:
-        raise InvalidField(f"{field}.filter.not_my_own", "means nothing to a group")
+        raise InvalidField("filter.not_my_own", "means nothing to a group")
     return decode_event_filter(message)
 
 
@@ -98,15 +100,13 @@ def _duration(message: Any, name: str, field: str, low_ms: int, high_ms: int) ->
     """Return milliseconds of an optional duration; 0 where it is not given."""
     if not message.HasField(name):
         return 0
-    return fields.duration_ms(getattr(message, name), f"{field}.{name}", low_ms, high_ms)
+    return fields.duration_ms(getattr(message, name), field, low_ms, high_ms)
 
 
-def _decode_start(
-    message: pb.Start, tenant: str, field: str
-) -> watch.Now | watch.Beginning | watch.AfterTokens:
+def _decode_start(message: pb.Start, tenant: str) -> watch.Now | watch.Beginning | watch.AfterTokens:
     start = decode_start(message, tenant)
     if isinstance(start, watch.Snapshot):
-        raise InvalidField(f"{field}.start.snapshot", "is for subscriptions only")
+        raise InvalidField("start.snapshot", "is for subscriptions only")
     return start
 
 
@@ -157,7 +157,11 @@ def _decode_action(message: group_pb2.Settlement, field: str) -> tuple[Action, i
             delay_ms = fields.duration_ms(retry.delay, f"{field}.retry_later.delay", 0, DAY_MS)
             return Action.RETRY, delay_ms, _reason(retry.reason, f"{field}.retry_later.reason")
         case "extend":
-            return Action.EXTEND, _duration(message.extend, "lease", f"{field}.extend", 1000, DAY_MS), ""
+            return (
+                Action.EXTEND,
+                _duration(message.extend, "lease", f"{field}.extend.lease", 1000, DAY_MS),
+                "",
+            )
         case "reject":
             return Action.REJECT, 0, _reason(message.reject.reason, f"{field}.reject.reason")
         case _:

@@ -28,8 +28,9 @@ class Consumption:
 
     Use it as a context manager: entering returns once the group stands, leaving stops gracefully. A handler that
     returns acknowledges; one that raises gives the event back, to come again later and later until its attempts are
-    used up; ``hbus.RejectEvent`` makes it a dead letter at once. When the connection breaks, the member comes back
-    under its name and says again what was not answered. An event may come more than once: handlers must bear that.
+    used up; ``hbus.RejectEvent`` makes it a dead letter at once. Leases are extended while the event loop is free to do
+    so. When the connection breaks, the member comes back under its name and says again what was not answered. An event
+    may come more than once: handlers must bear that.
     """
 
     def __init__(
@@ -141,7 +142,9 @@ class Consumption:
         for request in self._membership.restart():
             await stream.write(request)
         while not (self._membership.is_leaving and self._membership.is_settled):
-            await self._news.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._membership.due_s):
+                    await self._news.wait()
             self._news.clear()
             for request in self._membership.outbox():
                 await stream.write(request)

@@ -11,9 +11,10 @@ from hbus import group_requests
 from hbus.aio.consumption import Consumption, Handler
 from hbus.backoff import Backoff, Outage
 from hbus.consuming import HANDLER_BACKOFF, Membership
-from hbus.group_requests import ConsumeFields
+from hbus.group_requests import Action, ConsumeFields
+from hbus.leases import LONGEST_S, Leases
 from hbus.v1.bus_service_pb2 import DeleteGroupRequest, Group, ListDeadLettersRequest, ListGroupsRequest
-from hbus.v1.group_pb2 import DeadLetter
+from hbus.v1.group_pb2 import SETTLE_OUTCOME_DONE, DeadLetter, Delivery
 from hbus.values import Token
 
 if TYPE_CHECKING:  # the generated stubs know it, the generated code does not
@@ -28,6 +29,7 @@ class GroupCalls(ABC):
     _bus: BusServiceAsyncStub
     _long_bus: BusServiceAsyncStub
     _metadata: tuple[tuple[str, str], ...]
+    _timeout: float
 
     def consume(
         self,
@@ -39,6 +41,7 @@ class GroupCalls(ABC):
         concurrency: int = 8,
         retry: Backoff = HANDLER_BACKOFF,
         reject_after: int = 0,
+        max_lease: float = LONGEST_S,
         max_outage: float | None = None,
         **fields: Unpack[ConsumeFields],
     ) -> Consumption:
@@ -47,17 +50,57 @@ class GroupCalls(ABC):
         Without ``namespaces`` the group must exist. ``member`` is a name of this process's own unless given: one that
         comes back under its name within the lease goes on where it was. At most ``concurrency`` handlers run at a time.
         Failed events come again after ``retry``, and are dead letters after the group's ``max_attempts``, or after
-        ``reject_after`` where that is less. Cuts are mended for ever, or for ``max_outage`` seconds.
+        ``reject_after`` where that is less. The lease of an event is extended while it is in hand, for ``max_lease``
+        seconds at most, so a handler that hangs does not keep it. Cuts are mended for ever, or for ``max_outage``
+        seconds.
         """
         opening = group_requests.opening(group, namespaces, member, fields)
         window = group_requests.WINDOW_PER_HANDLER * concurrency
         return Consumption(
             lambda: self._long_bus.Consume(metadata=self._metadata),
-            Membership(opening, window, retry, reject_after),
+            Membership(opening, window, retry, reject_after, Leases(max_lease)),
             handler,
             concurrency,
             Outage(STREAM_BACKOFF, max_outage),
         )
+
+    async def pull(
+        self,
+        *,
+        group: str,
+        member: str,
+        namespaces: str | Iterable[str] = (),
+        max_events: int = 0,
+        wait: float = 0.0,
+        timeout: float | None = None,
+        **fields: Unpack[ConsumeFields],
+    ) -> list[Delivery]:
+        """Take events for a member by a single call, and settle them with ``ack`` within the lease.
+
+        Waits up to ``wait`` seconds, at most 30, for the first one; brings about ``max_events``, 1 to 200, 0 = 100. The
+        deadline is the client's beside ``wait``. Where an answer was lost, its events come again after their lease.
+        """
+        request = group_requests.pull(group, namespaces, member, max_events, wait, fields)
+        deadline_s = self._timeout + wait if timeout is None else timeout
+        return list((await self._call(self._bus.PullEvents, request, deadline_s)).deliveries)
+
+    async def ack(
+        self,
+        deliveries: Iterable[Delivery | str],
+        action: Action | None = None,
+        *,
+        group: str,
+        member: str,
+        timeout: float | None = None,
+    ) -> list[bool]:
+        """Acknowledge at most 1,000 deliveries (or ack ids), or do with them what ``action`` says.
+
+        Returns, for each in order, whether the member still had it. Actions are ``hbus.RetryLater``,
+        ``hbus.ExtendLease`` and ``hbus.Reject``.
+        """
+        request = group_requests.settle(group, member, deliveries, action)
+        answer = await self._call(self._bus.AckEvents, request, timeout)
+        return [outcome == SETTLE_OUTCOME_DONE for outcome in answer.outcomes]
 
     async def groups(self, *, page_size: int = 0, timeout: float | None = None) -> AsyncIterator[Group]:
         """Yield the groups by name, with where they stand."""
