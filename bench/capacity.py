@@ -3,7 +3,7 @@
 JSON lines on standard output, one a size. In bytes a memory: its text and vector alone, what Valkey holds, what is on
 disk once the append-only file was rewritten, and by how much a node grows that loads the namespace.
 
-    python -m bench.capacity --sizes 1000 10000
+    python -m bench.capacity --sizes 1000 10000 30000
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ async def _run(sizes: list[int], directory: Path) -> None:
 def main() -> None:
     """Measure each size."""
     parser = argparse.ArgumentParser(prog="python -m bench.capacity")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 30_000])
     with TemporaryDirectory(prefix="hbus-bench-") as directory:
         uvloop.run(_run(parser.parse_args().sizes, Path(directory)))
 

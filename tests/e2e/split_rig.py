@@ -17,6 +17,15 @@ from tests.faults.processes import START_S, ChildProcess, DidNotStart, ServerPro
 ROLES = ("memory", "bus", "reflection")
 
 
+def cluster_of(path: str) -> str:
+    """Return where the proxy sends a call: the first route whose prefix fits."""
+    [listener] = deployment.read("envoy/envoy.yaml")["static_resources"]["listeners"]
+    [chain] = listener["filter_chains"]
+    [host] = chain["filters"][0]["typed_config"]["route_config"]["virtual_hosts"]
+    routes = (each for each in host["routes"] if path.startswith(each["match"]["prefix"]))
+    return str(next(routes)["route"]["cluster"])
+
+
 class RoleProcess(ServerProcess):
     """A service of the compose file, by its own command and environment. Only addresses are this machine's."""
 

@@ -85,9 +85,12 @@ def _config(place: Path, target: str, user: str) -> Path:
 
 
 def _run(*command: object) -> Any:
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+    """Return the JSON that a command prints; whatever it asks before is answered with yes."""
+    done = subprocess.run(
+        [*map(str, command)], input="true\n", capture_output=True, text=True, check=False, timeout=600
+    )
     assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads(done.stdout)
+    return json.loads(done.stdout[done.stdout.index("{") :])
 
 
 def _every_tool_works(call: Call) -> set[str]:
@@ -116,8 +119,10 @@ def _every_tool_works(call: Call) -> set[str]:
     assert use("record_steps", task=task, steps=[step])["last_step"] == 1
     assert use("reflect_on_task", task=task, outcome="failure", wait_seconds=25)["lessons"]
     assert use("read_events")["token"]
-    asked = use("forget_memory", memory=memory)
-    assert use("forget_memory", memory=memory, confirm=asked["confirm"])["forgotten"]
+    gone = use("forget_memory", memory=memory)
+    if gone.get("confirm"):  # where the host cannot ask its user, the model confirms
+        gone = use("forget_memory", memory=memory, confirm=gone["confirm"])
+    assert gone["forgotten"]
     return called
 
 

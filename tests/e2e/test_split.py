@@ -14,7 +14,8 @@ import pytest_asyncio
 import hbus
 import hbus.aio
 from hbus import steps
-from tests.e2e.split_rig import Split
+from hbus.v1 import bus_service_pb2, memory_service_pb2, namespace_service_pb2, reflection_service_pb2
+from tests.e2e.split_rig import Split, cluster_of
 
 pytestmark = [
     pytest.mark.e2e,
@@ -100,6 +101,15 @@ async def test_the_others_go_on_without_one(split: Split) -> None:
                 await bus.start_task("Make tea", user="lisi")
     finally:
         await split.roles["reflection"].restart()
+
+
+async def test_every_service_is_routed_to_a_role_that_serves_it(split: Split) -> None:
+    """Those of the contract, which each role tells in its health."""
+    files = (bus_service_pb2, memory_service_pb2, namespace_service_pb2, reflection_service_pb2)
+    services = [each.full_name for file in files for each in file.DESCRIPTOR.services_by_name.values()]
+    for service in services:
+        role = split.roles[cluster_of(f"/{service}/Any")]
+        assert await role.wants_calls(PATIENCE_S, service), service
 
 
 async def test_a_role_serves_nothing_else(split: Split) -> None:

@@ -175,11 +175,11 @@ class ServerProcess(ChildProcess):
         except grpc.aio.AioRpcError:
             return False
 
-    async def wants_calls(self, within_s: float) -> bool:
+    async def wants_calls(self, within_s: float, service: str = "") -> bool:
         """Return what it says by ``grpc.health.v1``; raise ``AioRpcError`` when it does not answer in time."""
         async with grpc.aio.insecure_channel(self.target) as channel:
             check = health_pb2_grpc.HealthStub(channel).Check  # type: ignore[attr-defined] # the stubs lack it
-            answer = await check(health_pb2.HealthCheckRequest(), timeout=within_s)
+            answer = await check(health_pb2.HealthCheckRequest(service=service), timeout=within_s)
         return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
 
     def embedded_valkey(self) -> int:
