@@ -40,7 +40,7 @@ async def test_nothing_is_missed_in_silence(events: int, serve: Serve, history: 
                 [group] = [group async for group in bus.groups()]
                 return (group.pending, group.lag, group.lost) == (0, 0, 0)
 
-            await until(is_done, 30.0 + events / 50, "the group has settled everything")
+            await until(is_done, 30.0 + events / 10, "the group has settled everything")
 
         async def is_compacted() -> bool:
             try:
