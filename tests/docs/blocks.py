@@ -82,5 +82,8 @@ def blocks(page: Path) -> list[Block]:
 def pattern(output: str) -> re.Pattern[str]:
     """Return what output must hold: these lines in this order, ``...`` for anything within a line or as one."""
     lines = [re.escape(line.rstrip()).replace(r"\.\.\.", ".*") for line in output.strip().splitlines()]
-    joined = "".join(r"(?:.*\n)*?" if line.strip() == ".*" else rf"\s*{line}[ ]*(?:\n|\Z)" for line in lines)
-    return re.compile(joined)
+    any_lines, empty_lines = r"(?:.*\n)*?", r"(?:[ \t]*\n)*"
+    joined = "".join(
+        any_lines if line.strip() == ".*" else rf"{empty_lines}^[ \t]*{line}[ \t]*(?:\n|\Z)" for line in lines
+    )
+    return re.compile(joined, re.MULTILINE)
