@@ -36,6 +36,14 @@ class Metrics:
             registry=registry,
         )
         self._used = Counter("hbus_memories_used", "Memories of those that answers used.", registry=registry)
+        self._dead = Gauge(
+            "hbus_dead_letters", "Dead letters of all groups, as last seen.", registry=registry
+        )
+        self._dropped = Gauge(
+            "hbus_dead_letters_dropped",
+            "Dead letters that groups have dropped because there were too many, as last seen.",
+            registry=registry,
+        )
         self._models = _ModelMetrics(registry)
         # Looking a child up by its labels costs more than counting.
         self._open_of = cache(opened.labels)
@@ -56,6 +64,11 @@ class Metrics:
         """Note how many memories an answer was given and how many it used; their ratio is the utilisation."""
         self._retrieved.inc(retrieved)
         self._used.inc(used)
+
+    def dead_letters(self, kept: int, dropped: int) -> None:
+        """Note how many dead letters there are, and how many were dropped."""
+        self._dead.set(kept)
+        self._dropped.set(dropped)
 
     def asked(self, report: Report) -> None:
         """Note a call to a language model, or what became of a question."""

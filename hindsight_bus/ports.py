@@ -431,7 +431,8 @@ class Groups(Protocol):
     """Where consumer groups stand. All state of a group in a partition changes atomically.
 
     Constraints: a delivery MUST be settled by the member that it was given to, under its number, and by nobody else;
-    every event of a span MUST be given out again until it is settled or a dead letter; in an ordered group no event
+    every event of a span MUST be given out again until it is settled or a dead letter; only the newest dead letters may
+    be kept, and dropped ones MUST be counted; in an ordered group no event
     MUST be given out before the one before it of the same owner is settled. Errors are those of ``MemoryLog``.
     """
 

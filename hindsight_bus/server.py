@@ -75,6 +75,7 @@ class Server:
         self._log = log
         self._metrics = Metrics(CollectorRegistry())
         app.usage.listeners.append(self._metrics.used)
+        app.retention.listeners.append(self._metrics.dead_letters)
         app.models.listeners.append(self._metrics.asked)
         self._page: MetricsPage | None = None
         self._streams = OpenStreams(config.max_agent_streams, config.max_streams)

@@ -86,6 +86,7 @@ class App:
     watcher: Watcher
     consumers: Consumers
     groups: GroupBook
+    retention: Retention
     conflicts: Conflicts
     namespaces: Namespaces
     tasks: Tasks
@@ -227,6 +228,7 @@ async def assemble(
         watcher=Watcher(reader, tails, matcher, meanings, served),
         consumers=Consumers(store, groups, tails, matcher, meanings, book, served),
         groups=book,
+        retention=retention,
         conflicts=conflicts,
         namespaces=Namespaces(reader, committer, policies, views, embedder.profile, models),
         tasks=Tasks(reader, committer, searcher, reflections, skill_search, policies, ids),

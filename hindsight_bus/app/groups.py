@@ -55,6 +55,8 @@ class GroupStatus(Value):
     """Commits after the cursor, wanted or not."""
     oldest_age_ms: int
     """Age of the oldest commit that may hold an event not settled yet; 0 when there is none."""
+    dropped: int
+    """Dead letters that were dropped because there were too many."""
 
 
 class BuriedEvent(Value):
@@ -130,6 +132,7 @@ class GroupBook:
             lost=sum(p.lost for p in progress),
             lag=sum(map(_behind, ends, progress)),
             oldest_age_ms=max(0, now_ms - oldest_ms),
+            dropped=sum(p.dropped for p in progress),
         )
 
     async def _progress(self, group: GroupRecord, start: Position) -> GroupProgress:

@@ -135,5 +135,6 @@ def _row(group: hbus.Group) -> tuple[str, ...]:
         str(group.pending),
         str(group.lag),
         f"{group.oldest_age.ToTimedelta().total_seconds():.0f} s",
-        str(group.dead_letters),
+        f"{group.dead_letters}"
+        + (f" +{group.dropped_dead_letters} dropped" * bool(group.dropped_dead_letters)),
     )

@@ -15,6 +15,9 @@ from hindsight_bus.domain.position import Position
 from hindsight_bus.domain.query import EventFilter
 from hindsight_bus.domain.values import Storable, Value
 
+DEAD_KEPT = 10_000
+"""Dead letters of a group in a partition at most; the oldest go first, and are counted."""
+
 
 class GroupRecord(Storable):
     """A group as it was created; it never changes."""
@@ -110,6 +113,8 @@ class GroupProgress(Value):
     """When the entry at the lowest needed revision was committed; 0 when there is none."""
     holder: str = ""
     """Member that holds the partition of an ordered group."""
+    dropped: int = 0
+    """Dead letters that were dropped because there were too many."""
 
 
 class DeadLetter(Value):

@@ -12,7 +12,7 @@ from hindsight_bus.adapters.memory.clock import FakeClock
 from hindsight_bus.adapters.memory.groups import FakeGroups
 from hindsight_bus.adapters.memory.log import FakeLog
 from hindsight_bus.adapters.valkey.log import ValkeyLog
-from tests.contract.groups_rig import GroupsRig
+from tests.contract.groups_rig import DEAD_KEPT, GroupsRig
 from tests.contract.memory_log_rig import PARTITIONS, Rig
 
 
@@ -34,9 +34,9 @@ async def rig(request: pytest.FixtureRequest) -> AsyncIterator[Rig]:
 def groups(rig: Rig) -> GroupsRig:
     """Return no groups yet, on an empty log."""
     if isinstance(rig.log, ValkeyLog):
-        return GroupsRig(rig, rig.log.groups())
+        return GroupsRig(rig, rig.log.groups(DEAD_KEPT))
     assert isinstance(rig.log, FakeLog)
-    return GroupsRig(rig, FakeGroups(rig.log, rig.log.now_ms))
+    return GroupsRig(rig, FakeGroups(rig.log, rig.log.now_ms, DEAD_KEPT))
 
 
 def _fake_rig() -> Rig:

@@ -15,6 +15,8 @@ from tests.contract.memory_log_rig import PARTITION, Rig, event, head
 
 LONG_MS = 60_000
 SHORT_MS = 40
+DEAD_KEPT = 4
+"""Dead letters kept in a partition; few, so that a test can bury more."""
 BASIS = GroupRecord(
     tenant="acme",
     name="mailer",

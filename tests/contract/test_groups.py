@@ -17,6 +17,7 @@ from hindsight_bus.domain.values import replace
 from hindsight_bus.ports import CursorMoved, GroupFull, GroupGone, LogChanged
 from tests.contract.groups_rig import (
     BASIS,
+    DEAD_KEPT,
     LONG_MS,
     SHORT_MS,
     GroupsRig,
@@ -282,6 +283,32 @@ async def test_dead_letters_come_in_pages(groups: GroupsRig) -> None:
     first = await groups.groups.dead_letters(group, PARTITION, 0, 2)
     rest = await groups.groups.dead_letters(group, PARTITION, first[-1].sequence, 2)
     assert [letter.event.revision for letter in [*first, *rest]] == [3, 2, 1]
+
+
+async def test_the_newest_dead_letters_are_kept(groups: GroupsRig) -> None:
+    """However they came to be; the others are counted, redriving makes room, and a seek changes nothing of it."""
+    total = DEAD_KEPT + 3
+    await groups.fill(total)
+    group = await groups.start(replace(HASTY, max_attempts=1))
+    acks = await groups.take(group, "m1", 1, total)
+    await groups.settle(group, "m1", *map(reject, acks[:-1]))
+    assert await _kept(groups, group) == list(range(3, total))
+
+    async def all_dead() -> bool:
+        await groups.claim(group, "m2")
+        return (await groups.groups.progress(group.id, PARTITION)).pending == 0
+
+    await groups.log.until(all_dead)
+    assert await _kept(groups, group) == list(range(4, total + 1))
+    assert await groups.groups.redrive(group, PARTITION, [1, 4]) == 1
+    await groups.groups.seek(group, groups.done[-1].position)
+    progress = await groups.groups.progress(group.id, PARTITION)
+    assert (progress.dead, progress.dropped) == (DEAD_KEPT - 1, 3)
+
+
+async def _kept(groups: GroupsRig, group: GroupRecord) -> list[int]:
+    letters = await groups.groups.dead_letters(group, PARTITION, 0, 100)
+    return [letter.event.revision for letter in letters]
 
 
 async def test_a_redriven_event_starts_over(groups: GroupsRig) -> None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
+from structlog.testing import capture_logs
 
+from hindsight_bus.adapters.memory.clock import FakeClock
+from hindsight_bus.adapters.memory.groups import FakeGroups
+from hindsight_bus.adapters.memory.log import FakeLog
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.groups import AtTime
 from hindsight_bus.app.retention import Retention
@@ -31,9 +35,13 @@ async def node() -> AsyncIterator[Node]:
         yield node
 
 
+def retention_of(node: Node) -> Retention:
+    return Retention(node.store, node.groups, node.clock, 1.0)
+
+
 async def trimmed(node: Node) -> int:
     """Trim what is older than an hour; return the newest revision that was dropped."""
-    await Retention(node.store, node.groups, node.clock, 1.0).trim()
+    await retention_of(node).trim()
     return (await node.store.ends(PARTITION)).trimmed.revision
 
 
@@ -144,3 +152,25 @@ async def test_a_group_goes_to_now_and_to_a_token(node: Node) -> None:
     await node.book.seek(OPERATOR, TERMS.name, AfterTokens(seen))
     node.clock.advance(NOTICED_S)
     assert texts(await pull(node)) == ["event 1"]
+
+
+async def test_dropped_dead_letters_are_told_of_once() -> None:
+    """Each pass tells how many there are; the log has a line whenever more were dropped."""
+    clock = FakeClock()
+    store = FakeLog(clock.now_ms)
+    node = Node(store=store, clock=clock, groups=FakeGroups(store, clock.now_ms, dead_kept=2))
+    async with running(node):
+        told: list[tuple[int, int]] = []
+        retention = retention_of(node)
+        retention.listeners.append(lambda kept, dropped: told.append((kept, dropped)))
+        with capture_logs() as logged:
+            for n in range(4):
+                await node.note(f"event {n}")
+                await ack(node, *await pull(node), action=Action.REJECT)
+                await retention.trim()
+                await retention.trim()
+    assert told == [(n, d) for n, d in ((1, 0), (2, 0), (2, 1), (2, 2)) for _ in range(2)]
+    lines = [
+        (each["group"], each["dropped"]) for each in logged if each["event"] == "group.dead_letters_dropped"
+    ]
+    assert lines == [(TERMS.name, 1), (TERMS.name, 2)]

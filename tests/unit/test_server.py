@@ -51,6 +51,7 @@ class Running:
             "watcher",
             "consumers",
             "groups",
+            "retention",
             "conflicts",
             "namespaces",
             "tasks",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from hindsight_bus.domain.events import Entry
 from hindsight_bus.domain.groups import (
+    DEAD_KEPT,
     Action,
     Claim,
     DeadLetter,
@@ -53,6 +54,7 @@ class _State:
     deliveries: int = 0
     buried: int = 0
     lost: int = 0
+    dropped: int = 0
 
 
 @dataclass(slots=True)
@@ -65,8 +67,9 @@ class _Group:
 class FakeGroups:
     """Groups in memory. ``time_ms`` is the store's time."""
 
-    def __init__(self, log: MemoryLog, time_ms: Callable[[], int]) -> None:
+    def __init__(self, log: MemoryLog, time_ms: Callable[[], int], dead_kept: int = DEAD_KEPT) -> None:
         self._log = log
+        self._dead_kept = dead_kept
         self._time_ms = time_ms
         self._groups: dict[tuple[str, str], _Group] = {}
         self._states: dict[tuple[str, int], _State] = {}
@@ -251,6 +254,7 @@ class FakeGroups:
             lowest,
             oldest[0].time_ms if oldest else 0,
             state.holder if is_held else "",
+            state.dropped,
         )
 
     async def begun(self, partition: int) -> list[str]:
@@ -297,6 +301,9 @@ class FakeGroups:
             attempts = state.items[event].attempts
             letter = DeadLetter(state.buried, event, attempts, reason, self._time_ms(), entry)
             state.dead[state.buried] = letter
+            if len(state.dead) > self._dead_kept:
+                del state.dead[next(iter(state.dead))]
+                state.dropped += 1
         self._remove(state, event)
 
     def _remove(self, state: _State, event: EventId) -> None:

@@ -42,8 +42,9 @@ _SETTLED_AT_ONCE = 1000
 class ValkeyGroups:
     """Groups on the server of a ``ValkeyLog``, which makes it."""
 
-    def __init__(self, client: Client, partitions: int) -> None:
+    def __init__(self, client: Client, partitions: int, dead_kept: int) -> None:
         self._client = client
+        self._dead_kept = dead_kept
         self._keys = GroupKeys(partitions)
         self._scripts = _Scripts()
 
@@ -112,7 +113,7 @@ class ValkeyGroups:
         """Take what is due again by one script; O(limit log pending)."""
         reply = await self._call(
             self._scripts.claim, group, partition,
-            member, group.lease_ms, limit, group.max_attempts, group.ordered,
+            member, group.lease_ms, limit, group.max_attempts, group.ordered, self._dead_kept,
         )  # fmt: skip
         _, found, due_ms, revision, stamp = reply
         redeliveries = [_redelivery(partition, each) for each in found]
@@ -129,7 +130,13 @@ class ValkeyGroups:
                 for s in settlements[start : start + _SETTLED_AT_ONCE]
             ]
             reply = await self._call(
-                self._scripts.settle, group, partition, member, group.max_attempts, items
+                self._scripts.settle,
+                group,
+                partition,
+                member,
+                group.max_attempts,
+                self._dead_kept,
+                items,
             )
             outcomes += map(bool, reply[1])
         return outcomes
@@ -150,11 +157,11 @@ class ValkeyGroups:
     async def progress(self, group_id: str, partition: int) -> GroupProgress:
         """Tell where a group stands; O(pending)."""
         keys = self._keys.partition(group_id, partition)
-        _, revision, stamp, pending, dead, lost, lowest, oldest_ms, holder = await self._run(
+        _, revision, stamp, pending, dead, lost, lowest, oldest_ms, holder, dropped = await self._run(
             self._scripts.progress, keys
         )
         cursor = Position(partition, revision, stamp)
-        return GroupProgress(cursor, pending, dead, lost, lowest, oldest_ms, holder.decode())
+        return GroupProgress(cursor, pending, dead, lost, lowest, oldest_ms, holder.decode(), dropped)
 
     async def begun(self, partition: int) -> list[str]:
         """Return the ids of the groups that have state in a partition."""

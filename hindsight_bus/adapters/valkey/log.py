@@ -19,6 +19,7 @@ from hindsight_bus.adapters.valkey.scripts import Scripts
 from hindsight_bus.adapters.valkey.wakeups import wakeups
 from hindsight_bus.domain.errors import StoreUnavailable
 from hindsight_bus.domain.events import Entry
+from hindsight_bus.domain.groups import DEAD_KEPT
 from hindsight_bus.domain.names import Namespace, partition_of
 from hindsight_bus.domain.policy import PolicyRecord
 from hindsight_bus.domain.position import Position
@@ -98,9 +99,9 @@ class ValkeyLog:
         """What the store runs on."""
         return self._server
 
-    def groups(self) -> ValkeyGroups:
+    def groups(self, dead_kept: int = DEAD_KEPT) -> ValkeyGroups:
         """Return the consumer groups of this log; they share its connections."""
-        return ValkeyGroups(self._client, self.partitions)
+        return ValkeyGroups(self._client, self.partitions, dead_kept)
 
     def ledger(self) -> ValkeyLedger:
         """Return what is remembered of questions to models; it shares the connections of this log."""

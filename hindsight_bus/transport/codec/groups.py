@@ -277,6 +277,7 @@ def encode_group(status: GroupStatus, tenant: str) -> pb.Group:
         oldest_age=_encode_ms(status.oldest_age_ms),
         dead_letters=status.dead,
         lost=status.lost,
+        dropped_dead_letters=status.dropped,
         agent=status.group.agent,
         create_time=timestamp(status.group.create_time_ms),
     )

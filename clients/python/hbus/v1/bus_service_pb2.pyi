@@ -269,7 +269,7 @@ class AckEventsResponse(_message.Message):
     def __init__(self, outcomes: _Optional[_Iterable[_Union[_group_pb2.SettleOutcome, str]]] = ...) -> None: ...
 
 class Group(_message.Message):
-    __slots__ = ("terms", "members", "pending", "lag", "oldest_age", "dead_letters", "lost", "agent", "create_time")
+    __slots__ = ("terms", "members", "pending", "lag", "oldest_age", "dead_letters", "lost", "agent", "create_time", "dropped_dead_letters")
     TERMS_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     PENDING_FIELD_NUMBER: _ClassVar[int]
@@ -279,6 +279,7 @@ class Group(_message.Message):
     LOST_FIELD_NUMBER: _ClassVar[int]
     AGENT_FIELD_NUMBER: _ClassVar[int]
     CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    DROPPED_DEAD_LETTERS_FIELD_NUMBER: _ClassVar[int]
     terms: GroupTerms
     members: _containers.RepeatedScalarFieldContainer[str]
     pending: int
@@ -288,7 +289,8 @@ class Group(_message.Message):
     lost: int
     agent: str
     create_time: _timestamp_pb2.Timestamp
-    def __init__(self, terms: _Optional[_Union[GroupTerms, _Mapping]] = ..., members: _Optional[_Iterable[str]] = ..., pending: _Optional[int] = ..., lag: _Optional[int] = ..., oldest_age: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., dead_letters: _Optional[int] = ..., lost: _Optional[int] = ..., agent: _Optional[str] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    dropped_dead_letters: int
+    def __init__(self, terms: _Optional[_Union[GroupTerms, _Mapping]] = ..., members: _Optional[_Iterable[str]] = ..., pending: _Optional[int] = ..., lag: _Optional[int] = ..., oldest_age: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., dead_letters: _Optional[int] = ..., lost: _Optional[int] = ..., agent: _Optional[str] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., dropped_dead_letters: _Optional[int] = ...) -> None: ...
 
 class ListGroupsRequest(_message.Message):
     __slots__ = ("page_size", "page_token")

@@ -45,12 +45,16 @@ local function lose(id, item)
   remove(id, item)
 end
 
--- Turn an item into a dead letter.
-local function bury(id, item, reason)
+-- Turn an item into a dead letter; of those the newest are kept, and the others counted.
+local function bury(id, item, reason, kept)
   local entry = item[6] or entry_of(id)
   if not entry then return lose(id, item) end
   local sequence = redis.call('HINCRBY', state, 'd', 1)
   redis.call('ZADD', dead, sequence, cmsgpack.pack({sequence, id, item[2], reason, now, entry}))
+  local over = redis.call('ZCARD', dead) - kept
+  if over > 0 then
+    redis.call('HINCRBY', state, 'o', redis.call('ZREMRANGEBYRANK', dead, 0, over - 1))
+  end
   remove(id, item)
 end
 

@@ -1,6 +1,6 @@
 -- Give a member what is due again: given back, delayed until now, or held by somebody whose lease ran out.
 -- Returns (id, delivery, attempt, entry) of each, when the next one is due (-1 = nothing is pending), and the cursor.
-local member, lease, limit, max_attempts, ordered = unpack(args)
+local member, lease, limit, max_attempts, ordered, kept = unpack(args)
 local cursor, stamp, holder = unpack(redis.call('HMGET', state, 'r', 's', 'h'))
 if not cursor then return {'gone'} end
 if ordered and holder ~= member then return {'held'} end
@@ -11,7 +11,7 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', times, '-inf', now, 'LIMIT', 0, 
   if not entry then
     lose(id, item)
   elseif item[2] >= max_attempts then
-    bury(id, item, item[5] ~= '' and item[5] or 'no answer before the lease ran out')
+    bury(id, item, item[5] ~= '' and item[5] or 'no answer before the lease ran out', kept)
   else
     item[1] = redis.call('HINCRBY', state, 'n', 1)
     item[2] = item[2] + 1

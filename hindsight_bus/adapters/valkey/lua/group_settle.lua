@@ -1,6 +1,6 @@
 -- Settle deliveries that the member still has. Returns 1 or 0 (= not its own any more) for each, in order.
 -- Actions: 1 ack, 2 retry, 3 extend, 4 reject.
-local member, max_attempts, settlements = unpack(args)
+local member, max_attempts, kept, settlements = unpack(args)
 local ids, outcomes, acked, settled = {}, {}, {}, {}
 for n, each in ipairs(settlements) do ids[n] = each[1] end
 local found = #ids > 0 and redis.call('HMGET', items, unpack(ids))
@@ -20,7 +20,7 @@ for n, each in ipairs(settlements) do
     elseif action == 1 then
       remove(id, item)
     elseif action == 4 or item[2] >= max_attempts then
-      bury(id, item, reason)
+      bury(id, item, reason, kept)
     else
       item[3] = ''
       item[5] = reason
