@@ -35,6 +35,7 @@ import {
 } from "./gen/hbus/v1/bus_service_pb.js";
 import { type Conflict, ConflictState, ResolutionAction } from "./gen/hbus/v1/conflict_pb.js";
 import type { Memory, MemoryVersion } from "./gen/hbus/v1/memory_pb.js";
+import { Leases } from "./leases.js";
 import {
   BatchWriteMemoriesRequestSchema,
   BuildContextRequestSchema,
@@ -309,6 +310,7 @@ export class Client extends TaskCalls {
       concurrency = 8,
       retry,
       rejectAfter,
+      maxLeaseMs,
       maxOutageMs,
       signal,
       ...terms
@@ -318,6 +320,7 @@ export class Client extends TaskCalls {
       window: WINDOW_PER_HANDLER * concurrency,
       retry,
       rejectAfter,
+      leases: new Leases(maxLeaseMs),
     });
     const stub = this.streaming(BusService);
     const open = (requests: AsyncIterable<ConsumeRequest>, left: AbortSignal) =>

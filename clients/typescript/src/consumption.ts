@@ -23,8 +23,8 @@ export type OpenStream = (
 /**
  * A member at work: it hands events to a handler, several at a time, and says what became of each.
  *
- * When the connection breaks, the member comes back under its name and says again what was not answered. An event may
- * come more than once: handlers must bear that.
+ * Leases are extended while the event loop is free to do so. When the connection breaks, the member comes back under
+ * its name and says again what was not answered. An event may come more than once: handlers must bear that.
  */
 export class Consumption implements AsyncDisposable {
   readonly #openStream: OpenStream;
@@ -36,6 +36,7 @@ export class Consumption implements AsyncDisposable {
   readonly #left = new AbortController();
   readonly #opened = Promise.withResolvers<void>();
   #outbox: Outbox | undefined;
+  #extending: NodeJS.Timeout | undefined;
 
   /** Resolves once it was stopped; rejects with the `HbusError` that ended it, should one have. */
   readonly done: Promise<void>;
@@ -131,6 +132,7 @@ export class Consumption implements AsyncDisposable {
       if (!outbox.isClosed) throw new Unavailable("the server ended the stream");
     } finally {
       this.#outbox = undefined;
+      clearTimeout(this.#extending);
       outbox.close();
     }
   }
@@ -145,6 +147,8 @@ export class Consumption implements AsyncDisposable {
     }
     if (this.#outbox === undefined) return;
     for (const request of membership.outbox()) this.#outbox.put(request);
+    clearTimeout(this.#extending);
+    if (membership.dueMs !== undefined) this.#extending = setTimeout(() => this.#goOn(), membership.dueMs);
     if (membership.isLeaving && membership.isSettled) this.#outbox.close();
   }
 

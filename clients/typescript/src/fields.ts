@@ -155,7 +155,7 @@ export interface GroupFields {
   start?: Start;
   /** One event of an owner at a time, in order. */
   ordered?: boolean;
-  /** How long a handler may take before another member gets the event; 1 s to 1 h, default 30 s. */
+  /** How long without a word from its member until an event goes to another one; 1 s to 1 h, default 30 s. */
   leaseMs?: number;
   /** Deliveries after which an event becomes a dead letter; 1 to 100, default 5. */
   maxAttempts?: number;
@@ -173,4 +173,6 @@ export interface MemberFields {
   retry?: Backoff;
   /** Attempts after which this member makes a failed event a dead letter; default the group's `maxAttempts`. */
   rejectAfter?: number;
+  /** How long the lease of an event is extended while it is in hand: a handler that hangs loses it; default an hour. */
+  maxLeaseMs?: number;
 }

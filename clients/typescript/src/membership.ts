@@ -1,9 +1,10 @@
 /** A member's side of a group. Pure: it is told what arrived and what handlers made of it, and tells what to send. */
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, durationMs } from "@bufbuild/protobuf/wkt";
 
 import { Backoff } from "./backoff.js";
+import { Leases } from "./leases.js";
 import {
   type ConsumeRequest,
   ConsumeRequestSchema,
@@ -25,19 +26,22 @@ export interface MembershipOptions {
   window: number;
   retry?: Backoff | undefined;
   rejectAfter?: number | undefined;
+  leases?: Leases;
   chance?: () => number;
 }
 
 /**
  * Events in hand, what is to be said about them, and how many more may come.
  *
- * What was said and not answered when a stream broke is said again on the next one: repeating it is harmless.
+ * What was said and not answered when a stream broke is said again on the next one: repeating it is harmless. Leases
+ * of events in hand are extended; where one was lost all the same, its event is not begun.
  */
 export class Membership {
   readonly #opening: OpenGroup;
   readonly #window: number;
   readonly #retry: Backoff;
   readonly #rejectAfter: number;
+  readonly #leases: Leases;
   readonly #chance: () => number;
   #waiting: Delivery[] = [];
   #running = 0;
@@ -57,12 +61,18 @@ export class Membership {
     this.#window = options.window;
     this.#retry = options.retry ?? HANDLER_BACKOFF;
     this.#rejectAfter = options.rejectAfter ?? Infinity;
+    this.#leases = options.leases ?? new Leases();
     this.#chance = options.chance ?? Math.random;
   }
 
   /** No handler runs, and all that was said is answered. */
   get isSettled(): boolean {
     return this.#running === 0 && this.#unsaid.length === 0 && this.#unanswered.length === 0;
+  }
+
+  /** Milliseconds until there is a lease to extend; undefined while nothing is in hand. */
+  get dueMs(): number | undefined {
+    return this.#leases.nextMs;
   }
 
   /** Handlers at work. */
@@ -83,20 +93,36 @@ export class Membership {
     switch (message.case) {
       case "opened":
         this.terms = message.value.group;
+        this.#leases.leaseMs = this.terms?.lease ? durationMs(this.terms.lease) : 0;
         break;
       case "events":
         this.#waiting.push(...message.value.deliveries);
         this.#granted = Math.max(0, this.#granted - message.value.deliveries.length);
+        for (const { ackId } of message.value.deliveries) this.#leases.begin(ackId);
         break;
       case "settled":
-        this.#unanswered.shift();
-        this.stale += message.value.outcomes.filter((each) => each === SettleOutcome.STALE).length;
+        this.#noteOutcomes(this.#unanswered.shift() ?? [], message.value.outcomes);
         break;
       case "drain":
         this.leave();
         break;
       default: // a sign of life, or what a newer server says
     }
+  }
+
+  #noteOutcomes(said: Settlement[], outcomes: SettleOutcome[]): void {
+    const named = said.flatMap(({ ackIds, action }) => ackIds.map((ackId) => ({ ackId, action })));
+    for (const [n, { ackId, action }] of named.entries()) {
+      if (outcomes[n] !== SettleOutcome.STALE) continue;
+      if (action.case === "extend") this.#lose(ackId);
+      else this.stale += 1;
+    }
+  }
+
+  /** Note that another member has an event; a handler that has begun it will hear so when it is settled. */
+  #lose(ackId: string): void {
+    this.#leases.end(ackId);
+    this.#waiting = this.#waiting.filter((delivery) => delivery.ackId !== ackId);
   }
 
   /** The next event to handle; the caller tells what became of it. */
@@ -108,7 +134,7 @@ export class Membership {
 
   /** Note that a handler is done. */
   succeeded(delivery: Delivery): void {
-    this.#running -= 1;
+    this.#finish(delivery);
     const last = this.#unsaid.at(-1);
     if (last?.action.case === "ack" && last.ackIds.length < MAX_IDS) last.ackIds.push(delivery.ackId);
     else this.#unsaid.push(settlement(delivery, { case: "ack", value: {} }));
@@ -116,7 +142,7 @@ export class Membership {
 
   /** Note that a handler has thrown: the event comes again later and later, or is rejected. */
   failed(delivery: Delivery, error: unknown): void {
-    this.#running -= 1;
+    this.#finish(delivery);
     const reason = reasonOf(error);
     if (error instanceof RejectEvent || delivery.attempt >= this.#rejectAfter) {
       this.#unsaid.push(settlement(delivery, { case: "reject", value: { reason } }));
@@ -126,9 +152,15 @@ export class Membership {
     }
   }
 
+  #finish(delivery: Delivery): void {
+    this.#running -= 1;
+    this.#leases.end(delivery.ackId);
+  }
+
   /** Want no more; what was not begun is left to others. */
   leave(): void {
     this.isLeaving = true;
+    for (const { ackId } of this.#waiting) this.#leases.end(ackId);
     this.#waiting = [];
   }
 
@@ -139,6 +171,11 @@ export class Membership {
 
   /** What there is to say: settlements, then credit, half a window or more at a time. */
   *outbox(): Generator<ConsumeRequest> {
+    const due = this.#leases.due();
+    for (let start = 0; start < due.length; start += MAX_IDS) {
+      const ackIds = due.slice(start, start + MAX_IDS);
+      this.#unsaid.push(create(SettlementSchema, { ackIds, action: { case: "extend", value: {} } }));
+    }
     while (this.#unsaid.length > 0) {
       const settlements = this.#nextSettle();
       this.#unanswered.push(settlements);

@@ -8,20 +8,23 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Backoff } from "../dist/backoff.js";
 import { type ConsumeRequest, ConsumeResponseSchema } from "../dist/gen/hbus/v1/bus_service_pb.js";
 import { type Delivery, SettleOutcome } from "../dist/gen/hbus/v1/group_pb.js";
+import { Leases } from "../dist/leases.js";
 import { Membership, RejectEvent } from "../dist/membership.js";
 import { openGroup } from "../dist/requests.js";
 
 type Message = NonNullable<MessageInitShape<typeof ConsumeResponseSchema>["message"]>;
 
 const response = (message: Message) => create(ConsumeResponseSchema, { message });
-const OPENED = response({ case: "opened", value: { group: { name: "mail" } } });
+const OPENED = response({ case: "opened", value: { group: { name: "mail", lease: { seconds: 10n } } } });
 const DRAIN = response({ case: "drain", value: {} });
 const events = (...ids: string[]) =>
   response({ case: "events", value: { deliveries: ids.map((ackId) => ({ ackId, attempt: 1 })) } });
 const settled = (...outcomes: SettleOutcome[]) => response({ case: "settled", value: { outcomes } });
 
 /** A member that has been opened and has granted its window. */
-function member(options: { window?: number; retry?: Backoff; rejectAfter?: number } = {}): Membership {
+function member(
+  options: { window?: number; retry?: Backoff; rejectAfter?: number; leases?: Leases } = {},
+): Membership {
   const opening = openGroup("mail", "one", { namespaces: "user:*:facts" });
   const made = new Membership(opening, { window: 4, chance: () => 0, ...options });
   made.restart();
@@ -121,6 +124,41 @@ test("an event is rejected by the handler's word, or after the attempts that the
     ["reject", "b"],
     ["retryLater", "c"],
   ]);
+});
+
+test("leases of what is in hand are extended halfway, whether a handler runs or the event waits", () => {
+  let now = 0;
+  const subject = member({ leases: new Leases(30_000, () => now) });
+  const [a] = taken(subject, "a");
+  subject.accept(events("b"));
+  assert.equal(subject.dueMs, 5_000);
+  now += 4_999;
+  assert.deepEqual(said(subject), []);
+  now += 1;
+  assert.deepEqual(said(subject), [[["extend", "a", "b"]]]);
+  subject.accept(settled(SettleOutcome.DONE, SettleOutcome.DONE));
+  subject.succeeded(a!);
+  said(subject);
+  now += 5_000;
+  assert.deepEqual(said(subject), [[["extend", "b"]]]);
+  for (; now < 30_000; now += 5_000) said(subject);
+  said(subject);
+  assert.equal(subject.dueMs, undefined, "a handler that hangs loses its event");
+});
+
+test("what another member has is not begun", () => {
+  let now = 0;
+  const subject = member({ leases: new Leases(undefined, () => now) });
+  const [a] = taken(subject, "a");
+  subject.accept(events("b", "c"));
+  now += 5_000;
+  said(subject);
+  subject.accept(settled(SettleOutcome.STALE, SettleOutcome.STALE, SettleOutcome.DONE));
+  assert.deepEqual([subject.pop()?.ackId, subject.pop(), subject.stale], ["c", undefined, 0]);
+  subject.succeeded(a!);
+  said(subject);
+  subject.accept(settled(SettleOutcome.STALE));
+  assert.equal(subject.stale, 1);
 });
 
 test("a leaving member finishes what it has begun, and begins and grants nothing more", () => {
