@@ -64,7 +64,7 @@ async def _run(options: argparse.Namespace, directory: Path, report: Report) -> 
 
 async def _run_on_filled(rig: Rig, options: argparse.Namespace, report: Report) -> None:
     sizes = _SIZES + [_LARGEST] * options.full
-    are_written = not {"matcher", "subscribers", "latency"}.issuperset(options.only)
+    are_written = not {"matcher", "subscribers", "latency", "groups"}.issuperset(options.only)
     read, written = await _fill(rig, sizes, report, are_written=are_written)
     report.add(*store.raw_reads(rig, read[1]))
     await store.settle(rig)
@@ -79,7 +79,7 @@ async def _measured(
     """Measure the parts asked for that need filled namespaces, one after the other."""
     parts: dict[str, Callable[[], AsyncIterator[Result]]] = {
         "streams": lambda: streams.measure(rig, read[1], written[1], options.rounds),
-        "groups": lambda: groups.measure(rig, read[1], options.rounds),
+        "groups": lambda: groups.measure(rig, read[1:], options.rounds),
         "latency": lambda: latency.measure(rig, read),
         "cold": lambda: store.cold_loads(rig, [*read[1:], written[1]]),
         "calls": lambda: calls.measure(rig, read, written, options.rounds, options.seconds),

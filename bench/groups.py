@@ -1,8 +1,12 @@
-"""Consumer groups: how many events a member takes and acknowledges, beside Valkey's own groups from Python."""
+"""Consumer groups: how many events a member takes and acknowledges, beside Valkey's own groups from Python.
+
+And how soon another member has what a dead one held, beside the lease.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import timedelta
 from itertools import count
 from time import perf_counter
 from typing import Any
@@ -35,6 +39,9 @@ _BATCH = 200
 _CREDIT = 1000
 _GROUPS = 4
 _RECENT = 1000
+_HELD = 100
+_LEASE_S = 2.0
+_LATE = Goal(must=1.5, aim=1.1, lower_is_better=True)  # a second after a lease of two
 _NUMBERS = count()
 
 
@@ -78,19 +85,39 @@ def _drained(size: int, step: Callable[[], int]) -> Sample:
     return Sample(perf_counter() - began, arrived)
 
 
-class Member:
-    """The only member of a new group, over a stream of its own."""
+def _terms(space: str) -> GroupTerms:
+    """Return a new group that starts with what the log holds of a namespace."""
+    start = Start(beginning=StartBeginning())
+    return GroupTerms(name=f"bench-{next(_NUMBERS)}", namespaces=[space], start=start)
 
-    def __init__(self, channel: grpc.aio.Channel, space: str) -> None:
+
+class Member:
+    """A member of a group, over a stream of its own."""
+
+    def __init__(self, channel: grpc.aio.Channel, terms: GroupTerms, name: str = "m") -> None:
         bus: Any = BusServiceStub(channel)
         self._stream = bus.Consume(metadata=AGENT)
-        start = Start(beginning=StartBeginning())
-        self._terms = GroupTerms(name=f"bench-{next(_NUMBERS)}", namespaces=[space], start=start)
+        self._terms = terms
+        self._name = name
 
     async def join(self) -> None:
         """Introduce itself; return once the server follows the log for it."""
-        await self._stream.write(ConsumeRequest(open=OpenGroup(group=self._terms, member="m")))
+        await self._stream.write(ConsumeRequest(open=OpenGroup(group=self._terms, member=self._name)))
         await self._stream.read()
+
+    async def hold(self, size: int, attempt: int) -> list[float]:
+        """Take so many events that come for the nth time, and settle none; return when each came."""
+        await self._stream.write(ConsumeRequest(credit=AddCredit(events=_CREDIT)))
+        arrived: list[float] = []
+        while len(arrived) < size:
+            message = await self._stream.read()
+            found = [each for each in message.events.deliveries if each.attempt == attempt]
+            arrived += [perf_counter()] * len(found)
+        return arrived
+
+    def die(self) -> None:
+        """Break off without a word."""
+        self._stream.cancel()
 
     async def drain(self, size: int) -> Sample:
         """Take and acknowledge so many events, then leave."""
@@ -121,11 +148,11 @@ async def backlog(rig: Rig, space: Namespace, rounds: int) -> Result:
     async with connect(rig.address) as channel:
         for _ in range(rounds):
             theirs.append(raw.drain())
-            member = Member(channel, space.name)
+            member = Member(channel, _terms(space.name))
             await member.join()
             ours.append(await member.drain(space.size))
     raw.close()
-    return Result.rate("consume.backlog", ours, theirs, "raw group/s")
+    return Result.rate(f"consume.backlog.{space.size}", ours, theirs, "raw group/s")
 
 
 async def recent(rig: Rig, rounds: int) -> Result:
@@ -134,7 +161,7 @@ async def recent(rig: Rig, rounds: int) -> Result:
     async with connect(rig.address) as channel:
         for number in range(rounds):
             name = f"user:recent{number}:bench"
-            members = [Member(channel, name) for _ in range(_GROUPS)]
+            members = [Member(channel, _terms(name)) for _ in range(_GROUPS)]
             for member in members:
                 await member.join()
             space, _ = await rig.fill(name, _RECENT)
@@ -146,7 +173,31 @@ async def recent(rig: Rig, rounds: int) -> Result:
     return Result.rate("consume.recent", ours, theirs, "raw group/s", _GOAL)
 
 
-async def measure(rig: Rig, space: Namespace, rounds: int) -> AsyncIterator[Result]:
-    """Measure what members are given that follow the log, and what they are given that come late."""
+async def takeover(rig: Rig, rounds: int) -> Result:
+    """Measure after what time another member has the events of one that died right after it was given them."""
+    waits = []
+    space, _ = await rig.fill("user:takeover:bench", _HELD)
+    await settle(rig)
+    async with connect(rig.address) as channel:
+        for _ in range(rounds):
+            terms = _terms(space.name)
+            terms.lease.FromTimedelta(timedelta(seconds=_LEASE_S))
+            dying, heir = Member(channel, terms, "dying"), Member(channel, terms, "heir")
+            await dying.join()
+            given = await dying.hold(_HELD, 1)
+            await heir.join()
+            dying.die()
+            again = await heir.hold(_HELD, 2)
+            waits.append(Sample(again[-1] - given[0], [again[-1] - given[0]]))
+            heir.die()
+    return Result.latency(
+        "consume.takeover", waits, [Sample(_LEASE_S, [_LEASE_S])] * rounds, "lease ms", _LATE
+    )
+
+
+async def measure(rig: Rig, spaces: Sequence[Namespace], rounds: int) -> AsyncIterator[Result]:
+    """Measure what members are given that follow the log, that come late, and that follow a dead one."""
     yield await recent(rig, rounds)
-    yield await backlog(rig, space, rounds)
+    for space in spaces:
+        yield await backlog(rig, space, rounds)
+    yield await takeover(rig, rounds)

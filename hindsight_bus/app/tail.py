@@ -105,7 +105,8 @@ async def hydrate(
     store: MemoryLog, partition: int, commits: Sequence[LogCommit], wanted: VectorWish
 ) -> list[LogCommit]:
     """Return the commits with every version record that is still there, and the vectors wanted. One read for all."""
-    refs = list({ref: None for commit in commits for ref in _missing_refs(commit, wanted)})
+    missing = [list(_missing_refs(commit, wanted)) for commit in commits]
+    refs = list({ref: None for each in missing for ref in each})
     if not refs:
         return list(commits)
     found = {
@@ -113,12 +114,12 @@ async def hydrate(
         for ref, stored in zip(refs, await store.read(partition, refs), strict=True)
         if stored is not None
     }
-    return [_with_records(commit, found, wanted) for commit in commits]
+    return [_with_records(commit, each, found) for commit, each in zip(commits, missing, strict=True)]
 
 
-def _with_records(commit: LogCommit, found: Mapping[Ref, Record], wanted: VectorWish) -> LogCommit:
+def _with_records(commit: LogCommit, missing: Iterable[Ref], found: Mapping[Ref, Record]) -> LogCommit:
     versions, vectors = dict(commit.versions), dict(commit.vectors)
-    for ref in _missing_refs(commit, wanted):
+    for ref in missing:
         match found.get(ref):
             case Version() as version:
                 versions[version.memory_id, version.number] = version

@@ -11,22 +11,22 @@ if #ids > 0 and redis.call('HLEN', items) + redis.call('ZCARD', waiting) + #ids 
 
 local places, packed, ready = {}, {}, {}
 local delivery = tonumber(redis.call('HGET', state, 'n') or 0)
+local taken, ends, pack = 0, text(now + lease), cmsgpack.pack
 for n, id in ipairs(ids) do
   local owner = owners[n] or ''
   if owner ~= '' and redis.call('SADD', busy, owner) == 0 then
     local at, index = string.match(id, '^(%d+)-(%d+)$')
     redis.call('ZADD', waiting, 0, string.format('%s:%016.0f-%04d', owner, at, index))
   else
-    table.insert(places, n - 1)
-    table.insert(packed, id)
-    table.insert(packed, cmsgpack.pack({delivery + #places, 1, member, owner, '', false}))
-    table.insert(ready, text(now + lease))
-    table.insert(ready, id)
+    taken = taken + 1
+    places[taken] = n - 1
+    packed[2 * taken - 1], packed[2 * taken] = id, pack({delivery + taken, 1, member, owner, '', false})
+    ready[2 * taken - 1], ready[2 * taken] = ends, id
   end
 end
-if #places > 0 then
+if taken > 0 then
   redis.call('HSET', items, unpack(packed))
   redis.call('ZADD', times, unpack(ready))
 end
-redis.call('HSET', state, 'r', text(revision), 's', text(stamp), 'n', text(delivery + #places))
+redis.call('HSET', state, 'r', text(revision), 's', text(stamp), 'n', text(delivery + taken))
 return {'ok', delivery + 1, places}
