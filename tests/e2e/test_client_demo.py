@@ -70,5 +70,5 @@ async def test_the_doctor_finds_a_fresh_server_well(server: ServerProcess) -> No
     """Every check passes, the vector of the scratch memory included."""
     checks = [json.loads(line) for line in (await hbus(server, "doctor", "--json")).splitlines()]
     assert {check["name"]: check["verdict"] for check in checks} == dict.fromkeys(
-        ("versions", "health", "reflection", "write", "search", "embedder", "forget"), "ok"
+        ("versions", "health", "reflection", "write", "search", "embedder", "forget", "models"), "ok"
     )

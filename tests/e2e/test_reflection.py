@@ -55,7 +55,8 @@ def user(request: pytest.FixtureRequest) -> str:
 
 async def test_the_next_agent_starts_with_the_lesson_and_succeeds_by_it(connect: Connect, user: str) -> None:
     """One agent forgets to refresh its token and fails; the other is told before it begins, and does not."""
-    async with connect("support") as support, connect("after-sales") as aftersales:
+    # Skills are an agent's own: another test's agent of the same name would bring its skills along.
+    async with connect("support") as support, connect(f"after-sales-of-{user}") as aftersales:
         first = (await support.start_task("Refund order 1001", kind="refund", user=user)).task
         [recorded] = await support.record_steps(
             first,
