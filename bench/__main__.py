@@ -79,7 +79,7 @@ async def _measured(
     """Measure the parts asked for that need filled namespaces, one after the other."""
     parts: dict[str, Callable[[], AsyncIterator[Result]]] = {
         "streams": lambda: streams.measure(rig, read[1], written[1], options.rounds),
-        "groups": lambda: groups.measure(rig, read[1:], options.rounds),
+        "groups": lambda: groups.measure(rig, read[1], options.rounds),
         "latency": lambda: latency.measure(rig, read),
         "cold": lambda: store.cold_loads(rig, [*read[1:], written[1]]),
         "calls": lambda: calls.measure(rig, read, written, options.rounds, options.seconds),

@@ -5,7 +5,7 @@ And how soon another member has what a dead one held, beside the lease.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from itertools import count
 from time import perf_counter
@@ -39,6 +39,7 @@ _BATCH = 200
 _CREDIT = 1000
 _GROUPS = 4
 _RECENT = 1000
+_BACKLOG = 100_000
 _HELD = 100
 _LEASE_S = 2.0
 _LATE = Goal(must=1.5, aim=1.1, lower_is_better=True)  # a second after a lease of two
@@ -195,9 +196,10 @@ async def takeover(rig: Rig, rounds: int) -> Result:
     )
 
 
-async def measure(rig: Rig, spaces: Sequence[Namespace], rounds: int) -> AsyncIterator[Result]:
+async def measure(rig: Rig, space: Namespace, rounds: int) -> AsyncIterator[Result]:
     """Measure what members are given that follow the log, that come late, and that follow a dead one."""
     yield await recent(rig, rounds)
-    for space in spaces:
-        yield await backlog(rig, space, rounds)
+    yield await backlog(rig, space, rounds)
     yield await takeover(rig, rounds)
+    longest, _ = await rig.fill("user:backlog:bench", _BACKLOG, semantic=False)
+    yield await backlog(rig, longest, rounds)

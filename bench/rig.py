@@ -91,12 +91,16 @@ class Rig:
 
         return call
 
-    async def fill(self, name: str, size: int) -> tuple[Namespace, Sample]:
-        """Write ``size`` memories into a new namespace by batches; return it and how long each batch took."""
+    async def fill(self, name: str, size: int, *, semantic: bool = True) -> tuple[Namespace, Sample]:
+        """Write ``size`` memories into a new namespace by batches; return it and how long each batch took.
+
+        EPISODIC ones leave no search for contradictions behind, which for many would take minutes.
+        """
         texts, vectors = self.source.contents(size)
         rows = vectors.tolist()
         writes = (
-            self.source.write(name, text, row, semantic=True) for text, row in zip(texts, rows, strict=True)
+            self.source.write(name, text, row, semantic=semantic)
+            for text, row in zip(texts, rows, strict=True)
         )
         requests = iter(lambda: list(islice(writes, BATCH)), [])
         latencies: list[float] = []
