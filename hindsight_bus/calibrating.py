@@ -129,7 +129,7 @@ async def _all_asked(embedder: Embedder, data: DataSet) -> list[_Asked]:
     now_ms = max(map(_time_ms, data.memories), default=0)
     found = []
     for query in data.queries:
-        asked = _query(query, await embedder.embed_query(query.text), now_ms)
+        asked = query_of(query, await embedder.embed_query(query.text), now_ms)
         own = [places[label] for label in query.namespace if label in places]
         found += [_Asked(asked, place, bool(query.relevant), bool(query.relevant)) for place in own]
         if query.relevant and (other := _next(places, query.namespace[0])):
@@ -163,13 +163,14 @@ async def _loaded(embedder: Embedder, data: DataSet) -> dict[str, _Place]:
     for label in data.namespaces:
         held = [memory for memory in data.memories if memory.namespace == label]
         if held:
-            vectors = await embedder.embed_passages([memory.text for memory in held])
-            rows = [_row(n, *each) for n, each in enumerate(zip(held, vectors, strict=True), 1)]
-            places[label] = _Place(rows, vectors)
+            embedded = await embedder.embed_pieces([memory.text for memory in held])
+            rows = [row_of(n, *each) for n, each in enumerate(zip(held, embedded, strict=True), 1)]
+            places[label] = _Place(rows, np.stack([each[0] for each in embedded]))
     return places
 
 
-def _row(number: int, memory: LabelledMemory, vector: Vectors) -> Row:
+def row_of(number: int, memory: LabelledMemory, embedded: Vectors) -> Row:
+    """Return the row of a memory, the ``number``-th of its namespace, with vectors as ``Embedder.embed_pieces`` has."""
     time_ms = _time_ms(memory)
     version = Version(
         namespace=_OWNER,
@@ -194,7 +195,8 @@ def _row(number: int, memory: LabelledMemory, vector: Vectors) -> Row:
         effective_confidence=Channel.INGEST.default_confidence,
         version=version,
         agents=(version.agent,),
-        vector=to_bytes(vector),
+        vector=to_bytes(embedded[0]),
+        pieces=to_bytes(embedded[1:]),
     )
 
 
@@ -206,7 +208,8 @@ def _next(places: Mapping[str, _Place], label: str) -> _Place | None:
     return places[labels[(labels.index(label) + 1) % len(labels)]]
 
 
-def _query(query: LabelledQuery, vector: Vectors, now_ms: int) -> ViewQuery:
+def query_of(query: LabelledQuery, vector: Vectors, now_ms: int) -> ViewQuery:
+    """Return a question as a view is asked it, by the default policy."""
     policy = Policy()
     return ViewQuery(
         text=query.text,

@@ -561,6 +561,8 @@ class Row(Value):
     """How often an answer used it, as reported."""
     superseded_by: str = ""
     """Id of the memory that replaced it."""
+    pieces: bytes = b""
+    """float16, shape (n, d), of the pieces of a long text; it is as near to a query as the nearest of them."""
 
 
 class ViewQuery(Value):
@@ -660,7 +662,7 @@ class NamespaceView(Protocol):
         ...
 
     def nearest(self, vector: Vectors, k: int, filter: Filter) -> list[tuple[str, float]]:
-        """Return the ``k`` nearest memories (id, cosine) among those that match, nearest first."""
+        """Return the ``k`` memories that match whose whole texts are nearest (id, cosine), nearest first."""
         ...
 
     def matching(self, filter: Filter, limit: int) -> list[Row]:
@@ -711,6 +713,13 @@ class Embedder(Protocol):
 
     async def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Return float32, shape (n, d), L2-normalised; raise ``EmbedderUnavailable``. Long texts are cut and pooled."""
+        ...
+
+    async def embed_pieces(self, texts: Sequence[str]) -> list[Vectors]:
+        """Return for each text float32, shape (1 + n, d): its vector as ``embed_passages`` has it, then its n pieces'.
+
+        n is 0 for a text that one vector can stand for, and at most ``domain.pieces.MOST_PIECES``.
+        """
         ...
 
     async def embed_query(self, text: str) -> Vectors:

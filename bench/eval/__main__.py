@@ -30,7 +30,7 @@ from hindsight_bus.evaluation.metrics import CUTS
 from hindsight_bus.evaluation.page import Page, Table
 from hindsight_bus.evaluation.report import Result
 
-_DATA = Path(__file__).parents[3] / "shared" / "data"
+DATA = Path(__file__).parents[3] / "shared" / "data"
 _TOP_K = 10
 _CHANNELS: Sequence[SearchChannelName] = ("dense", "lexical", "temporal", "subject", "neighbours")
 _TIMEOUT_S = 60.0
@@ -38,7 +38,7 @@ _TIMEOUT_S = 60.0
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.eval")
-    default = Path(os.environ.get("HBUS_EVAL_DATA") or _DATA)
+    default = Path(os.environ.get("HBUS_EVAL_DATA") or DATA)
     parser.add_argument("--data", type=Path, default=default, help="folder of the data sets (HBUS_EVAL_DATA)")
     parser.add_argument("--embedder", default="e5", help="embedding profile of the server")
     parser.add_argument("--html", type=Path, help="write a report with plots to this file")

@@ -77,7 +77,7 @@ class Indexer:
         await self._reader.store.finish_due(stale)
         if not todo:
             return
-        values = await self._embedder.embed_passages([memory.version.text for _, (memory, _) in todo])
+        values = await self._embedder.embed_pieces([memory.version.text for _, (memory, _) in todo])
         await asyncio.gather(*(self._store(i, v) for (i, _), v in zip(todo, values, strict=True)))
 
     async def _find(self, item: TakenItem) -> tuple[StoredMemory, Stored[NamespaceRecord]] | None:
@@ -95,7 +95,7 @@ class Indexer:
         return memory, namespace
 
     async def _store(self, item: TakenItem, values: Vectors) -> None:
-        """Commit a vector; the memory may have changed its state since, and with a new version has no use for it."""
+        """Commit vectors; the memory may have changed its state since, and with a new version has no use for it."""
 
         async def attempt() -> None:
             found = await self._find(item)
@@ -112,11 +112,12 @@ class Indexer:
     ) -> None:
         head, version = memory.head.record, memory.version
         plan = CommitPlan(item.partition, head.namespace, version.agent)
-        _learn_dimension(plan, namespace, len(values))
+        _learn_dimension(plan, namespace, values.shape[1])
         plan.expect(Ref(Head, (head.memory_id,)), memory.head.revision)
         plan.finish(item)
         plan.memories[head.memory_id] = memory
-        plan.index(Vector(head.memory_id, version.number, self._embedder.profile, vectors.to_bytes(values)))
+        whole, pieces = vectors.to_bytes(values[0]), vectors.to_bytes(values[1:])
+        plan.index(Vector(head.memory_id, version.number, self._embedder.profile, whole, pieces))
         if version.type in _SUSPECTED_TYPES:
             plan.due(DueItem(f"suspect:{head.memory_id}:{version.number}", "suspect", item.item.payload))
         await self._committer.commit(plan)

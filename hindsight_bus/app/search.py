@@ -268,7 +268,9 @@ def _as_known(row: Row | None, head: Stored[Head], profile: str) -> StoredMemory
     """Return a memory from its head and what a view knows of the same version, which never changes."""
     if row is None or row.version.number != head.record.version:
         return None
-    vector = None if row.vector is None else Vector(row.memory_id, row.version.number, profile, row.vector)
+    if row.vector is None:
+        return StoredMemory(head, row.version, None)
+    vector = Vector(row.memory_id, row.version.number, profile, row.vector, row.pieces)
     return StoredMemory(head, row.version, vector)
 
 

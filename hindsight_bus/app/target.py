@@ -25,7 +25,7 @@ from hindsight_bus.domain.memory import (
 from hindsight_bus.domain.names import Namespace, ResourceName
 from hindsight_bus.domain.position import Positions
 from hindsight_bus.domain.records import NamespaceRecord, Receipt, SubjectRecord
-from hindsight_bus.domain.values import Value
+from hindsight_bus.domain.values import Value, replace
 from hindsight_bus.ports import DueItem, Stored
 
 GONE = frozenset({MemoryState.FORGOTTEN, MemoryState.SUPERSEDED, MemoryState.EXPIRED})
@@ -142,14 +142,15 @@ class Targets:
     def vector_for(self, plan: CommitPlan, target: Target, version: Version, given: Any = None) -> None:
         """Give a new version its vector: the one given, that of the same text, or one that is still to be made."""
         before, memory_id = target.memory, version.memory_id
+        vector: Vector | None = None
         if given is not None:
-            values: bytes | None = vectors.to_bytes(given)
-        else:
-            same = before.vector is not None and before.version.text == version.text
-            values = before.vector.values if same and before.vector is not None else None
-        if values is None:
+            profile = target.namespace.profile
+            vector = Vector(memory_id, version.number, profile, vectors.to_bytes(given))
+        elif before.vector is not None and before.version.text == version.text:
+            vector = replace(before.vector, version=version.number)
+        if vector is None:
             plan.due(DueItem(f"embed:{memory_id}:{version.number}", "embed", (memory_id, version.number)))
         else:
-            plan.index(Vector(memory_id, version.number, target.namespace.profile, values))
+            plan.index(vector)
         if version.expire_time_ms:
             plan.due(DueItem(f"expire:{memory_id}", "expire", (memory_id,), version.expire_time_ms))

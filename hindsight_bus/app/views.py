@@ -46,6 +46,7 @@ def row_of(stored: StoredMemory, usage: Usage | None = None) -> Row:
         version=stored.version,
         agents=head.record.agents,
         vector=None if stored.vector is None else stored.vector.values,
+        pieces=b"" if stored.vector is None else stored.vector.pieces,
         retrieved=usage.retrieved if usage is not None else 0,
         used=usage.used if usage is not None else 0,
         superseded_by=head.record.superseded_by,
@@ -64,7 +65,7 @@ def changed_row(row: Row | None, event: Event, commit: LogCommit) -> Row | None:
         vector = commit.vectors.get(key)
         if row is None or vector is None or row.version.number != event.version:
             return row
-        return replace(row, vector=vector.values)
+        return replace(row, vector=vector.values, pieces=vector.pieces)
     if row is not None and row.revision > commit.revision:
         return row
     version = commit.versions.get(key)
@@ -72,6 +73,7 @@ def changed_row(row: Row | None, event: Event, commit: LogCommit) -> Row | None:
         return row
     if event.after is MemoryState.NONE or version is None:
         return None
+    same = row if row is not None and row.version.number == event.version else None
     return Row(
         memory_id=event.memory_id,
         create_revision=event.create_revision or commit.revision,
@@ -81,7 +83,8 @@ def changed_row(row: Row | None, event: Event, commit: LogCommit) -> Row | None:
         effective_confidence=event.confidence_after,
         version=version,
         agents=event.agents,
-        vector=row.vector if row is not None and row.version.number == event.version else None,
+        vector=same.vector if same is not None else None,
+        pieces=same.pieces if same is not None else b"",
         retrieved=row.retrieved if row is not None else 0,
         used=row.used if row is not None else 0,
         superseded_by=event.superseded_by,

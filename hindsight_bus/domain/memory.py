@@ -239,3 +239,5 @@ class Vector(Value):
     profile: str
     values: bytes
     """float16, little endian, L2-normalised before rounding, shape (d,)."""
+    pieces: bytes = b""
+    """The same of the pieces of a text that is too long for one vector, shape (n, d); empty where it is not."""

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hindsight_bus.adapters.embedding.chunks import PIECE_BYTES, batches, pieces
+from hindsight_bus.adapters.embedding.chunks import CALL_BYTES, batches
 from hindsight_bus.adapters.embedding.compatible import OpenAIEmbedder
 from hindsight_bus.adapters.embedding.e5 import E5Embedder
 from hindsight_bus.adapters.embedding.local import LocalEmbedder, check_file
@@ -26,6 +26,7 @@ from hindsight_bus.adapters.embedding.profiles import (
 from hindsight_bus.adapters.embedding.use import UseEmbedder
 from hindsight_bus.domain.calibration import calibration_of
 from hindsight_bus.domain.errors import EmbedderUnavailable
+from hindsight_bus.domain.pieces import parts, pieces
 from hindsight_bus.domain.suspicion import Closeness
 from hindsight_bus.ports import Embedder, Vectors
 
@@ -156,11 +157,21 @@ async def test_nothing_gives_nothing(embedder: Embedder) -> None:
 
 async def test_long_texts_are_pooled(embedder: Embedder) -> None:
     """A text of several pieces is one vector of length 1, as a passage and as a query."""
-    assert len(pieces(LONG)) > 2
+    assert len(parts(LONG)) > 1
     vectors = await embedder.embed_passages(["short", LONG])
     assert vectors.shape == (2, embedder.dimension)
     assert np.linalg.norm(vectors[1]) == pytest.approx(1.0, abs=1e-4)
     assert np.linalg.norm(await embedder.embed_query(LONG)) == pytest.approx(1.0, abs=1e-4)
+
+
+async def test_long_texts_have_vectors_of_their_pieces(embedder: Embedder) -> None:
+    """Each piece has the vector that it has as a text; a short text has its own alone; nothing gives nothing."""
+    short, long = await embedder.embed_pieces(["short", LONG])
+    alone = await embedder.embed_passages(["short", LONG, *pieces(LONG)])
+    assert short.shape == (1, embedder.dimension)
+    assert np.concatenate((short, long)) == pytest.approx(alone, abs=1e-3)
+    assert long.dtype == np.float32
+    assert await embedder.embed_pieces([]) == []
 
 
 async def test_a_suspicion_threshold_is_a_cosine(embedder: Embedder) -> None:
@@ -377,20 +388,12 @@ async def test_a_query_is_computed_once_for_all_who_wait_for_it() -> None:
 # --- chunks ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ["", "short", LONG, "x" * 5_000, "字" * 3_000, "🙂" * 1_000, "。\n" * 2_000])
-def test_pieces_are_short_and_lose_nothing(text: str) -> None:
-    """Every piece fits, and together they are the text."""
-    found = pieces(text)
-    assert "".join(found) == text
-    assert all(len(piece.encode()) <= PIECE_BYTES for piece in found)
-
-
 def test_batches_are_bounded_and_lose_nothing() -> None:
     """A batch has at most so many texts, and beyond its first so many bytes."""
-    texts = ["a" * 500] * 3 + ["b"] * 9 + ["c" * PIECE_BYTES]
+    texts = ["a" * 500] * 3 + ["b"] * 9 + ["c" * CALL_BYTES]
     found = batches(texts, 4)
     assert [text for batch in found for text in batch] == texts
-    assert all(len(batch) <= 4 and sum(map(len, batch)) <= PIECE_BYTES for batch in found)
+    assert all(len(batch) <= 4 and sum(map(len, batch)) <= CALL_BYTES for batch in found)
 
 
 @pytest.fixture(autouse=True)

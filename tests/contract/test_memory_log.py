@@ -92,6 +92,7 @@ RECORDS: list[Record] = [
         channel=Channel.TOOL,
     ),
     Vector(memory_id("m"), 1, "external(4)", b"\x00\x3c\xff\x00\x01\x02\x03\x04"),
+    Vector(memory_id("n"), 1, "external(1)", b"\xff\x00", b"\r\n\x00\x00\xff\xff"),
     SubjectRecord(NS, "k", "preference.x", MemoryType.SEMANTIC),
     SubjectRecord(
         NS,

@@ -147,3 +147,41 @@ async def test_a_stricter_filter_brings_nothing_new(bus: hbus.aio.Client, notes:
     ]
     assert found[0] > found[1] > found[2]
     assert len(found[2]) == 1
+
+
+MINUTES = (
+    "The meeting began at nine. Maria went through the budget of the quarter, line by line, and nobody had questions. "
+    "Travel was a little above plan, printing far below it. Then we looked at the new logo, in blue and in green, and "
+    "agreed to ask the customers. Tom told of the fair in Lyon: many visitors, few orders, good food. The printer on "
+    "the ground floor goes back to the shop, and the one upstairs gets a new drum. Two suppliers want to be paid "
+    "earlier; finance writes to both. The dog of the night watchman is called Biscuit and must not get any chocolate. "
+    "After the break Ana showed the plan for the move to the second floor: desks first, then the archive, then the "
+    "lab. The movers come on a Thursday. Whoever needs boxes asks at the desk. The heating will be checked by then. "
+    "We closed with the holidays of the year, which everybody enters by the end of the month."
+)
+MINUTES_ZH = (
+    "会议九点开始。李娜逐项介绍了本季度的预算，大家没有提问。差旅略高于计划，印刷远低于计划。随后我们看了蓝色和绿色两版新标志，"
+    "决定先问问客户。王强讲了里昂展会的情况：来的人多，订单少，吃得不错。一楼的打印机退回商店，楼上那台换一个新硒鼓。"
+    "两家供应商希望提前付款，由财务分别回信说明。培训计划下个月再讨论，先收集各组的意见。夜班保安的狗叫饼干，千万不能喂它巧克力。"
+    "休息之后，安娜介绍了搬到二楼的安排：先搬办公桌，再搬档案，最后搬实验室。搬家公司周四来，需要纸箱的到前台领取，"
+    "搬之前会检查暖气。最后定了今年的假期，请各位月底前登记。下次会议改到十点，请大家带上各自的计划，会后一起吃午饭。"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        (MINUTES, "Is the night watchman's dog allowed to have chocolate?"),
+        (MINUTES_ZH, "夜班保安的狗饼干能喂巧克力吗？"),
+    ],
+    ids=["en", "zh"],
+)
+async def test_a_long_text_is_found_by_one_sentence_in_it(
+    bus: hbus.aio.Client, notes: str, text: str, question: str
+) -> None:
+    """By meaning alone, among short memories; one vector of the whole would be no nearer than noise."""
+    await tell(bus, notes, *FACTS)
+    await bus.write(notes, text, type="episodic")
+    alone = ("lexical", "temporal", "subject", "neighbours")
+    found = await ask(bus, notes, question, without=alone)
+    assert texts(found)[:1] == [text]

@@ -242,13 +242,13 @@ async def test_a_lost_lease_leaves_the_rest_of_its_batch_alone() -> None:
     """Who was slow stores what is still its own, embeds nothing twice, and leaves the other item to its new holder."""
     node = Node(store=FakeLog((clock := FakeClock()).now_ms, partitions=1), clock=clock)
     embedded: list[str] = []
-    embed_now = node.embedder.embed_passages
+    embed_now = node.embedder.embed_pieces
 
-    async def embed(texts: Sequence[str]) -> Vectors:
+    async def embed(texts: Sequence[str]) -> list[Vectors]:
         embedded.extend(texts)
         return await embed_now(texts)
 
-    node.embedder.embed_passages = embed  # type: ignore[method-assign]
+    node.embedder.embed_pieces = embed  # type: ignore[method-assign]
     slow = stored(await node.note("one"))
     taken = await node.store.take_due(0, LEASE_MS, 10)
     clock.advance(2 * LEASE_MS / 1000)

@@ -57,6 +57,17 @@ def test_a_vector_is_stored_as_its_bare_values() -> None:
     )
 
 
+@pytest.mark.parametrize(("dimension", "count"), [(1, 1), (4, 3), (384, 16)])
+def test_a_vector_has_those_of_its_pieces_behind_it(dimension: int, count: int) -> None:
+    """Pieces read back, whatever their bytes are, and cost their values and one byte."""
+    for last in (b"\x00", b"\xff"):
+        values, pieces = last * 2 * dimension, last * 2 * dimension * count
+        vector = Vector("m", 3, "e5", values, pieces)
+        body = encode_record(vector)
+        assert len(body) == len(values) + len(pieces) + 1
+        assert decode_record(ref_of(vector), bytes(32) + body).record == vector
+
+
 def test_fields_beyond_the_layout_are_skipped() -> None:
     """A newer server may have appended fields."""
     record = NamespaceRecord(NS, "e5", 384)

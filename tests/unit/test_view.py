@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -37,6 +37,7 @@ def row(
     text: str,
     *,
     vector: Vectors | None = None,
+    pieces: Sequence[Vectors] = (),
     state: MemoryState = MemoryState.ACTIVE,
     confidence: float = 0.7,
     agents: tuple[str, ...] = ("support",),
@@ -55,6 +56,7 @@ def row(
         version=version,
         agents=agents,
         vector=None if vector is None else to_bytes(vector),
+        pieces=b"".join(map(to_bytes, pieces)),
     )
 
 
@@ -215,6 +217,8 @@ def test_a_bad_vector_never_enters(bad: Vectors) -> None:
     before = view.digest()
     with pytest.raises(ValueError, match="vectors"):
         view.upsert([row(2, "fine", vector=direction(2)), row(3, "bad", vector=bad)])
+    with pytest.raises(ValueError, match="vectors"):
+        view.upsert([row(2, "fine", vector=direction(2)), row(3, "x", vector=direction(3), pieces=[bad])])
     assert view.digest() == before
     assert len(view) == 1
 
@@ -280,10 +284,11 @@ def test_an_empty_view_answers() -> None:
 
 
 rows_strategy = st.builds(
-    lambda number, words, vector, state, confidence, **fields: row(
+    lambda number, words, vector, pieces, state, confidence, **fields: row(
         number,
         " ".join(words),
         vector=None if vector is None else direction(vector),
+        pieces=() if vector is None else [direction(each) for each in pieces],
         state=state,
         confidence=confidence,
         **fields,
@@ -291,6 +296,7 @@ rows_strategy = st.builds(
     number=st.integers(1, 12),
     words=st.lists(st.sampled_from(WORDS), min_size=1, max_size=6),
     vector=st.none() | st.integers(0, 5),
+    pieces=st.just([]) | st.lists(st.integers(0, 9), max_size=4),
     state=st.sampled_from([s for s in MemoryState if s]),
     confidence=st.sampled_from([0.3, 0.7, 0.9]),
     agents=st.lists(st.sampled_from(["support", "orders"]), unique=True).map(tuple),
@@ -387,6 +393,7 @@ def test_digests_differ_where_views_do() -> None:
         row(1, "tea", vector=direction(1)),
         row(1, "coffee", vector=direction(2)),
         row(1, "coffee"),
+        row(1, "coffee", vector=direction(1), pieces=[direction(2)]),
         row(1, "coffee", vector=direction(1), tags=("a",)),
         replace(base, state=MemoryState.CONTESTED),
         replace(base, effective_confidence=0.71),

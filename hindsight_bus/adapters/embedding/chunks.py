@@ -1,49 +1,26 @@
-"""Long texts in pieces: cut, embedded one by one, pooled."""
+"""Texts in calls of a model, and what comes back of long ones: a vector of the whole, and of each piece."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hindsight_bus.ports import Vectors
 
-PIECE_BYTES = 1_200
-"""About 400 tokens: an English token has about 4 letters, a Chinese one about one character of 3 bytes."""
-
-_SENTENCE = re.compile(r"[^。！？!?.\n]*[。！？!?.\n]+|[^。！？!?.\n]+")
-
-
-def pieces(text: str) -> list[str]:
-    """Return ``text`` in pieces of at most ``PIECE_BYTES``, cut after sentences where they are short enough."""
-    if len(text.encode()) <= PIECE_BYTES:
-        return [text]
-    found: list[str] = []
-    for sentence in _SENTENCE.findall(text):
-        for part in _cut(sentence):
-            if found and len((found[-1] + part).encode()) <= PIECE_BYTES:
-                found[-1] += part
-            else:
-                found.append(part)
-    return found
-
-
-def _cut(sentence: str) -> list[str]:
-    if len(sentence.encode()) <= PIECE_BYTES:
-        return [sentence]
-    step = PIECE_BYTES // 4  # no character is longer than 4 bytes
-    return [sentence[start : start + step] for start in range(0, len(sentence), step)]
+CALL_BYTES = 1_200
+"""What one call of a model takes beyond its first text: some 400 tokens, for a query may wait for it."""
 
 
 def batches(texts: Sequence[str], most: int) -> list[list[str]]:
-    """Return ``texts`` in order in batches of at most ``most`` texts and, beyond the first, ``PIECE_BYTES``."""
+    """Return ``texts`` in order in batches of at most ``most`` texts and, beyond the first, ``CALL_BYTES``."""
     found: list[list[str]] = []
     size = 0
     for text in texts:
         length = len(text.encode())
-        if not found or len(found[-1]) >= most or size + length > PIECE_BYTES:
+        if not found or len(found[-1]) >= most or size + length > CALL_BYTES:
             found.append([])
             size = 0
         found[-1].append(text)
@@ -51,21 +28,43 @@ def batches(texts: Sequence[str], most: int) -> list[list[str]]:
     return found
 
 
-def parts_of(texts: Sequence[str]) -> list[tuple[int, str]]:
-    """Return (index of the text, piece) for every piece of every text, in order."""
-    return [(owner, piece) for owner, text in enumerate(texts) for piece in pieces(text)]
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """One text as a model reads it: parts whose vectors are pooled to its own, and pieces that have theirs."""
+
+    parts: Sequence[str]
+    pieces: Sequence[str] = ()
 
 
-def pool(vectors: Vectors, parts: Sequence[tuple[int, str]], texts: int) -> Vectors:
-    """Return the mean of each text's pieces, weighted by length, L2-normalised: float32, shape (texts, d).
+def inputs_of(cuts: Iterable[Cut]) -> list[str]:
+    """Return all that is to be embedded, in the order that ``gathered`` takes it in."""
+    return [text for cut in cuts for text in (*cut.parts, *cut.pieces)]
 
-    ``vectors``, shape (pieces, d), are those of ``parts``, as from ``parts_of``.
+
+def gathered(vectors: Vectors, cuts: Iterable[Cut]) -> list[Vectors]:
+    """Return for each text its vector and, below it, those of its n pieces: float32, shape (1 + n, d).
+
+    ``vectors``, one a row, are those of ``inputs_of``. ``ValueError`` where one has no direction.
     """
-    owners = np.array([owner for owner, _ in parts])
-    weights = np.array([max(len(piece), 1) for _, piece in parts], np.float64)
-    pooled = np.zeros((texts, vectors.shape[1]), np.float64)
-    np.add.at(pooled, owners, vectors * weights[:, None])
-    return unit(pooled)
+    found, start = [], 0
+    for cut in cuts:
+        middle = start + len(cut.parts)
+        end = middle + len(cut.pieces)
+        whole = pool(vectors[start:middle], cut.parts)
+        found.append(np.concatenate((whole[None], unit(vectors[middle:end]))))
+        start = end
+    return found
+
+
+def wholes(embedded: Sequence[Vectors], dimension: int) -> Vectors:
+    """Return the vectors of whole texts out of what ``gathered`` made: float32, shape (n, d)."""
+    return np.array([each[0] for each in embedded], np.float32).reshape(len(embedded), dimension)
+
+
+def pool(vectors: Vectors, texts: Sequence[str]) -> Vectors:
+    """Return the mean of the vectors of texts, weighted by their length, L2-normalised: float32, shape (d,)."""
+    weights = np.array([max(len(text), 1) for text in texts], np.float64)
+    return unit(weights @ vectors)
 
 
 def unit(vectors: NDArray[np.floating]) -> Vectors:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hindsight_bus.adapters.embedding.chunks import parts_of, pool
+from hindsight_bus.adapters.embedding.chunks import Cut, gathered, inputs_of, wholes
 from hindsight_bus.domain.errors import EmbedderUnavailable
+from hindsight_bus.domain.pieces import parts, pieces
 from hindsight_bus.domain.suspicion import Closeness
 from hindsight_bus.ports import Vectors
 
@@ -59,18 +60,12 @@ class OpenAIEmbedder:
 
     async def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Return float32, shape (n, d), L2-normalised; raise ``EmbedderUnavailable``."""
-        if not texts:
-            return np.empty((0, self._dimension), np.float32)
-        parts = parts_of(texts)
-        inputs = [piece for _, piece in parts]
-        vectors = [
-            await self._ask(inputs[start : start + _MOST_INPUTS])
-            for start in range(0, len(inputs), _MOST_INPUTS)
-        ]
-        try:
-            return pool(np.concatenate(vectors), parts, len(texts))
-        except ValueError as error:
-            raise EmbedderUnavailable(self.profile, str(error)) from error
+        embedded = await self._embed([Cut(parts(text)) for text in texts])
+        return wholes(embedded, self._dimension)
+
+    async def embed_pieces(self, texts: Sequence[str]) -> list[Vectors]:
+        """Return for each text float32, shape (1 + n, d), see ``ports.Embedder``; raise ``EmbedderUnavailable``."""
+        return await self._embed([Cut(parts(text), pieces(text)) for text in texts])
 
     async def embed_query(self, text: str) -> Vectors:
         """Return float32, shape (d,), L2-normalised; raise ``EmbedderUnavailable``."""
@@ -80,6 +75,17 @@ class OpenAIEmbedder:
         """Close connections."""
         if self._client is not None:
             await self._client.close()
+
+    async def _embed(self, cuts: Sequence[Cut]) -> list[Vectors]:
+        inputs = inputs_of(cuts)
+        vectors = [
+            await self._ask(inputs[start : start + _MOST_INPUTS])
+            for start in range(0, len(inputs), _MOST_INPUTS)
+        ]
+        try:
+            return gathered(np.concatenate(vectors), cuts) if vectors else []
+        except ValueError as error:
+            raise EmbedderUnavailable(self.profile, str(error)) from error
 
     async def _opened(self) -> AsyncOpenAI:
         async with self._opening:

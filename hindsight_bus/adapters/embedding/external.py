@@ -39,6 +39,10 @@ class ExternalVectors:
         """Raise ``EmbedderUnavailable``."""
         raise EmbedderUnavailable(self.profile, "callers bring the vectors")
 
+    async def embed_pieces(self, texts: Sequence[str]) -> list[Vectors]:
+        """Raise ``EmbedderUnavailable``."""
+        raise EmbedderUnavailable(self.profile, "callers bring the vectors")
+
     async def embed_query(self, text: str) -> Vectors:
         """Raise ``EmbedderUnavailable``."""
         raise EmbedderUnavailable(self.profile, "callers bring the vectors")

@@ -12,9 +12,10 @@ from typing import ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
-from hindsight_bus.adapters.embedding.chunks import batches, parts_of, pieces, pool, unit
+from hindsight_bus.adapters.embedding.chunks import Cut, batches, gathered, inputs_of, pool, unit, wholes
 from hindsight_bus.adapters.embedding.selftest import TRIPLES, failures
 from hindsight_bus.domain.errors import EmbedderUnavailable
+from hindsight_bus.domain.pieces import parts, pieces
 from hindsight_bus.domain.suspicion import Closeness
 from hindsight_bus.ports import Vectors
 
@@ -75,24 +76,30 @@ class LocalEmbedder:
 
     async def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Return float32, shape (n, d), L2-normalised; raise ``EmbedderUnavailable``."""
-        if not texts:
-            return np.empty((0, self._dimension), np.float32)
-        parts = parts_of([_printable(text) for text in texts])
-        vectors = [
-            await self._run(self._passages, batch) for batch in batches([piece for _, piece in parts], _BATCH)
-        ]
-        return pool(np.concatenate(vectors), parts, len(texts))
+        cuts = [Cut(parts(_printable(text))) for text in texts]
+        return wholes(await self._embed(cuts), self._dimension)
+
+    async def embed_pieces(self, texts: Sequence[str]) -> list[Vectors]:
+        """Return for each text float32, shape (1 + n, d), see ``ports.Embedder``; raise ``EmbedderUnavailable``."""
+        printable = [_printable(text) for text in texts]
+        return await self._embed([Cut(parts(text), pieces(text)) for text in printable])
 
     async def embed_query(self, text: str) -> Vectors:
         """Return float32, shape (d,), L2-normalised; raise ``EmbedderUnavailable``."""
-        parts = pieces(_printable(text))
-        vectors = [await self._run(self._query, part) for part in parts]
-        return np.asarray(pool(np.stack(vectors), [(0, part) for part in parts], 1)[0])
+        cut = parts(_printable(text))
+        vectors = [await self._run(self._query, part) for part in cut]
+        return pool(np.stack(vectors), cut)
 
     async def close(self) -> None:
         """Let go of the thread; calls under way are answered first."""
         self._failure = "closed"
         await asyncio.to_thread(self._thread.shutdown, cancel_futures=True)
+
+    async def _embed(self, cuts: Sequence[Cut]) -> list[Vectors]:
+        if not cuts:
+            return []
+        vectors = [await self._run(self._passages, batch) for batch in batches(inputs_of(cuts), _BATCH)]
+        return gathered(np.concatenate(vectors), cuts)
 
     async def _run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if self._failure:

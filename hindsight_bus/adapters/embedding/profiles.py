@@ -86,6 +86,10 @@ class CachedQueries:
         """Return float32, shape (n, d), L2-normalised; raise ``EmbedderUnavailable``."""
         return await self._inner.embed_passages(texts)
 
+    async def embed_pieces(self, texts: Sequence[str]) -> list[Vectors]:
+        """Return for each text float32, shape (1 + n, d), see ``ports.Embedder``; raise ``EmbedderUnavailable``."""
+        return await self._inner.embed_pieces(texts)
+
     async def embed_query(self, text: str) -> Vectors:
         """Return float32, shape (d,), L2-normalised, from memory where it can; raise ``EmbedderUnavailable``.
 

@@ -13,6 +13,7 @@ from hindsight_bus.adapters.index.columns import Columns, Mask, Slots
 from hindsight_bus.adapters.index.conversations import Conversations
 from hindsight_bus.adapters.index.dense import DenseIndex
 from hindsight_bus.adapters.index.lexical import LexicalIndex, LexicalQuery, LexicalScores
+from hindsight_bus.adapters.index.pieces import PieceIndex
 from hindsight_bus.adapters.index.subjects import NAMED, SubjectIndex
 from hindsight_bus.adapters.index.successors import Replaced, Successors
 from hindsight_bus.domain import ranking, temporal
@@ -37,6 +38,7 @@ class Indexes:
     slots: Mapping[str, int]
     columns: Columns
     dense: DenseIndex
+    pieces: PieceIndex
     lexical: LexicalIndex
     subjects: SubjectIndex
     conversations: Conversations
@@ -54,6 +56,23 @@ class Indexes:
     def best(self, slots: Slots, scores: Floats, k: int) -> NDArray[np.intp]:
         """Return the indices of the ``k`` best of ``slots``, best first; ties in a fixed order."""
         return ranking.best(scores, self.columns["create_revision"][slots], self.columns["tie"][slots], k)
+
+    def cosines(self, query: Vectors, slots: Slots) -> Floats:
+        """Return how near memories are to a query, each by its nearest vector, shape (n,); NaN where it has none."""
+        own = self.dense.cosines(query, slots)
+        return np.fmax(own, self.pieces.cosines(query, slots)) if self.pieces.count else own
+
+    def nearest(self, queries: Vectors, k: int, allowed: Mask) -> list[Slots]:
+        """Return for each query, shape (m, d), its ``k`` nearest memories among ``allowed``, and any that tie."""
+        wholes = self.dense.nearest(queries, k, allowed)
+        if not self.pieces.count:
+            return wholes
+        pieces = self.pieces.nearest(queries, k, allowed)
+        both = [np.union1d(*found) for found in zip(wholes, pieces, strict=True)]
+        return [
+            slots[ranking.contenders(self.cosines(query, slots), k)]
+            for query, slots in zip(queries, both, strict=True)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +133,7 @@ class _Heard:
         nothing = np.zeros(len(slots))
         cosine = near = None
         if self.vector is not None:
-            cosine = held.dense.cosines(self.vector, slots)
+            cosine = held.cosines(self.vector, slots)
             languages = held.dense.means.of(slots)
             near = ranking.centred(cosine, self.backgrounds[languages], self.usual[languages])
         words = None if self.lexical is None else self.words(slots)
@@ -278,7 +297,7 @@ def _within(held: Indexes, heard: _Heard, told: Mask, most: int) -> list[Slots]:
         return [slots]
     found = _by_words(held, heard, told, most)
     if heard.vector is not None:
-        found += held.dense.nearest(heard.vector[None], most, told)
+        found += held.nearest(heard.vector[None], most, told)
     newest = ranking.contenders(held.columns["time_ms"][slots], most)
     return found if sum(map(len, found)) else [slots[newest[:most]]]
 

@@ -45,7 +45,7 @@ def search(held: Indexes, queries: Sequence[ViewQuery]) -> list[list[Candidate]]
 
 
 def nearest(held: Indexes, vector: Vectors, k: int, wanted: Filter) -> list[tuple[str, float]]:
-    """Return the ``k`` nearest memories (id, cosine) among those that match, nearest first."""
+    """Return the ``k`` memories that match whose whole texts are nearest (id, cosine), nearest first."""
     if not held.dense.count or k <= 0:
         return []
     mask = held.columns.matching(wanted, 0, len(held.rows))
@@ -69,7 +69,7 @@ def _nearest(held: Indexes, queries: Sequence[ViewQuery], mask: Mask) -> list[Sl
         return found
     most = max(PER_CHANNEL, *(queries[i].top_k for i in asking))
     vectors = np.array([queries[i].vector for i in asking])  # np.stack takes several times as long
-    for i, slots in zip(asking, held.dense.nearest(vectors, most, mask), strict=True):
+    for i, slots in zip(asking, held.nearest(vectors, most, mask), strict=True):
         found[i] = slots
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from hindsight_bus.adapters.index.columns import Columns, Mask
 from hindsight_bus.adapters.index.conversations import Conversations
 from hindsight_bus.adapters.index.dense import DenseIndex
 from hindsight_bus.adapters.index.lexical import LexicalIndex
+from hindsight_bus.adapters.index.pieces import PieceIndex
 from hindsight_bus.adapters.index.postings import MAX_SLOTS, counts_of, slots_of
 from hindsight_bus.adapters.index.subjects import KnownSubjects, SubjectIndex
 from hindsight_bus.adapters.index.successors import Successors
@@ -46,6 +48,7 @@ class View:
         self._row_bytes = 0
         self._columns = Columns()
         self._dense = DenseIndex()
+        self._pieces = PieceIndex()
         self._lexical = LexicalIndex()
         self._subjects = SubjectIndex(analyzer)
         self._known = KnownSubjects()
@@ -56,6 +59,7 @@ class View:
             self._slots,
             self._columns,
             self._dense,
+            self._pieces,
             self._lexical,
             self._subjects,
             self._conversations,
@@ -68,7 +72,8 @@ class View:
     def size_bytes(self) -> int:
         """Estimated memory held; O(1)."""
         postings = sum(each.size_bytes for each in (self._lexical.postings, *self._subjects.postings))
-        return self._row_bytes + self._columns.size_bytes + self._dense.size_bytes + postings
+        vectors = self._dense.size_bytes + self._pieces.size_bytes
+        return self._row_bytes + self._columns.size_bytes + vectors + postings
 
     @property
     def dimension(self) -> int:
@@ -93,14 +98,19 @@ class View:
             return
         embedded = [row for row in latest if row.vector is not None]
         stored = [row.vector for row in embedded if row.vector is not None]
-        vectors = self._dense.parse(stored) if stored else None
+        pieces = {row.memory_id: _parted(row) for row in embedded if row.pieces}
+        parsed = self._dense.parse([*stored, *chain.from_iterable(pieces.values())]) if stored else None
         slots = np.array([self._place(row) for row in latest], dtype=np.intp)
         self._columns.put(slots, latest)
         self._dense.drop(slots)
-        if vectors is not None:
+        self._pieces.drop(slots.tolist())
+        if parsed is not None:
             held = np.array([self._slots[row.memory_id] for row in embedded], dtype=np.intp)
             languages = [primary(row.version.language) for row in embedded]
-            self._dense.put(held, vectors, languages, len(self._rows))
+            self._dense.put(held, parsed[: len(held)], languages, len(self._rows))
+            ends = np.cumsum([len(held), *map(len, pieces.values())])[:-1]
+            owners = [self._slots[memory_id] for memory_id in pieces]
+            self._pieces.put(dict(zip(owners, np.split(parsed, ends)[1:], strict=True)))
 
     def remove(self, memory_ids: Iterable[str]) -> None:
         """Drop rows; unknown ids are ignored."""
@@ -108,6 +118,7 @@ class View:
         freed = np.array([self._displace(memory_id) for memory_id in known], dtype=np.intp)
         self._columns.clear(freed)
         self._dense.drop(freed)
+        self._pieces.drop(freed.tolist())
 
     def search(self, queries: Sequence[ViewQuery]) -> list[list[Candidate]]:
         """Answer queries, best first, each at most its ``top_k``; those under one filter share the dense scan.
@@ -167,6 +178,7 @@ class View:
         yield from (column.tobytes() for column in self._columns.at(slots))
         yield self._dense.held[slots].tobytes()
         yield self._dense.at(slots[self._dense.held[slots]]).tobytes()
+        yield from (self._pieces.at(slot).tobytes() for slot in slots.tolist() if slot in self._pieces)
         rank = np.zeros(len(self._rows), dtype=np.int64)
         rank[slots] = np.arange(len(slots))
         for postings in (self._lexical.postings, *self._subjects.postings, *self._columns.postings):
@@ -249,9 +261,15 @@ class View:
         return Counter(self._analyzer.terms("\n".join(fields)))
 
 
+def _parted(row: Row) -> list[bytes]:
+    """Return the stored vectors of a row's pieces; of a wrong length where they do not fit its own."""
+    size = len(row.vector or row.pieces)
+    return [row.pieces[start : start + size] for start in range(0, len(row.pieces), size)]
+
+
 def _size_of(row: Row) -> int:
     version = row.version
     words = (version.subject, version.value, *version.aliases, *version.tags)
     letters = len(version.text) + sum(map(len, words))
-    held = len(version.attributes) + (0 if row.vector is None else len(row.vector))
+    held = len(version.attributes) + (0 if row.vector is None else len(row.vector)) + len(row.pieces)
     return _ROW_BYTES + _LETTER_BYTES * letters + held

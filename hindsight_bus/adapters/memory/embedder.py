@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hindsight_bus.domain.errors import EmbedderUnavailable
+from hindsight_bus.domain.pieces import pieces
 from hindsight_bus.domain.suspicion import Closeness
 
 
@@ -31,6 +32,14 @@ class FakeEmbedder:
             raise EmbedderUnavailable(self.profile, "switched off")
         self.embedded.extend(texts)
         return np.stack([self._embed(text) for text in texts])
+
+    async def embed_pieces(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        """Return for each text its vector and, of a long one, those of its pieces."""
+        wholes = await self.embed_passages(texts)
+        return [
+            np.stack([whole, *map(self._embed, pieces(text))])
+            for text, whole in zip(texts, wholes, strict=True)
+        ]
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
         """Return the vector that the text has as a passage."""

@@ -2,8 +2,8 @@
 
 A record is a string value: a 32-byte header (creation revision and time, revision and time of the last change; big
 endian doubles, which Lua can write) and a msgpack array that starts with the schema number; its layout is the order of
-the fields (``domain.values``). A vector's body is its bare float16 values. The idea of create and mod revisions beside
-each value is etcd's.
+the fields (``domain.values``). A vector's body is its bare float16 values; where its text has pieces, theirs follow and
+a byte that counts them, which makes its length odd. The idea of create and mod revisions beside each value is etcd's.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ unpack = Decoder().decode
 
 def encode_record(record: Record) -> bytes:
     """Return the body of a record; the store puts the header before it."""
-    return record.values if isinstance(record, Vector) else encode(record)
+    return _vector_body(record) if isinstance(record, Vector) else encode(record)
 
 
 def decode_record(ref: Ref, raw: bytes) -> Stored[Record]:
@@ -46,9 +46,16 @@ def decode_record(ref: Ref, raw: bytes) -> Stored[Record]:
     return Stored(record, create_revision, create_time_ms, revision, update_time_ms)
 
 
-def _vector(ref: Ref, values: bytes) -> Vector:
+def _vector_body(vector: Vector) -> bytes:
+    if not vector.pieces:
+        return vector.values
+    return b"%b%b%c" % (vector.values, vector.pieces, len(vector.pieces) // len(vector.values))
+
+
+def _vector(ref: Ref, body: bytes) -> Vector:
     memory_id, version, profile = ref.key
-    return Vector(str(memory_id), int(version), str(profile), values)
+    end = len(body) // (1 + body[-1]) if len(body) % 2 else len(body)
+    return Vector(str(memory_id), int(version), str(profile), body[:end], body[end : len(body) // 2 * 2])
 
 
 def encode(value: Storable) -> bytes:

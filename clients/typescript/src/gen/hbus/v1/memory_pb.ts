@@ -143,7 +143,8 @@ export type Memory = Message<"hbus.v1.Memory"> & {
 
   /**
    * What is remembered, in the language it was said in; required. EPISODIC at most 8 KiB of UTF-8; SEMANTIC and
-   * PROCEDURAL at most 200 characters through the AGENT channel (policy), at most 8 KiB otherwise.
+   * PROCEDURAL at most 200 characters through the AGENT channel (policy), at most 8 KiB otherwise. One of more than
+   * 800 bytes is found by what any part of it says: it has vectors of up to 16 pieces, beside that of the whole.
    *
    * @generated from field: string text = 3;
    */
@@ -216,7 +217,7 @@ export type Memory = Message<"hbus.v1.Memory"> & {
 
   /**
    * Input only: the text's vector in the namespace's embedding profile. Finite, not zero, of the profile's
-   * dimension; normalised and rounded to float16 by the server.
+   * dimension; normalised and rounded to float16 by the server. It stands for the whole text, however long.
    *
    * @generated from field: repeated float vector = 13;
    */

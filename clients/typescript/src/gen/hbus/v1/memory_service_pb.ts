@@ -350,7 +350,7 @@ export type ScoreParts = Message<"hbus.v1.ScoreParts"> & {
   importance: number;
 
   /**
-   * Cosine between query and memory; unset when the dense channel did not find it.
+   * Cosine between query and memory, of a long text that of its nearest piece if that is nearer; unset when the dense channel did not find it.
    *
    * @generated from field: optional double dense = 4;
    */
