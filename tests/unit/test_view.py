@@ -349,6 +349,15 @@ def test_filters_agree_with_the_rule(rows: list[Row], wanted: Filter) -> None:
     assert {c.memory_id for c in view.search([query(top_k=100, wanted=wanted)])[0]} == expected
 
 
+def test_a_vector_may_come_after_all_have_gone() -> None:
+    """Memories whose vectors went, whatever languages they were in, are scored beside the first new one."""
+    english = row(1, "coffee", vector=direction(1), language="en")
+    view = view_of(english, row(2, "coffee 咖啡", vector=direction(2), language="zh"))
+    view.upsert([row(1, "coffee"), row(2, "coffee 咖啡")])
+    view.upsert([english])
+    assert found(view, query("coffee", direction(1))) == [1, 2]
+
+
 Step = Callable[[NamespaceView], None]
 steps = st.lists(st.lists(rows_strategy, min_size=1, max_size=4) | st.integers(1, 12), max_size=30)
 

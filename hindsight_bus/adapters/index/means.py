@@ -55,10 +55,11 @@ class LanguageMeans:
     def clear(self) -> None:
         """Forget all languages; nothing may be counted in."""
         self._codes.clear()
+        self._at[:] = 0
         self._sums, self._counts = np.zeros((0, 0)), np.zeros(0, np.int64)
 
     def of(self, slots: Slots) -> Slots:
-        """Return the numbers of the languages of slots that hold a vector."""
+        """Return the numbers of the languages of slots; of one that holds no vector, of any language that is known."""
         return self._at[slots]
 
     def cosines(self, query: NDArray[np.float32]) -> tuple[Floats, NDArray[np.int64]]:
