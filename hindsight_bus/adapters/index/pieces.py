@@ -11,8 +11,10 @@ from hindsight_bus.adapters.index.dense import CODED_FROM, DenseIndex, Mask, Slo
 from hindsight_bus.domain.language import UNKNOWN
 
 _SMALLEST = 64
+_SPARE = 2
+"""Pieces asked for each memory that is wanted: several of the nearest may be of one."""
 _WIDER = 4
-"""How many times more pieces are asked for where those found are of too few memories."""
+"""How many times more are asked for where those found are of too few memories."""
 
 
 class PieceIndex:
@@ -81,7 +83,7 @@ class PieceIndex:
         """
         passing = self._dense.held[: self._top].copy()
         passing[passing] = allowed[self._owners[: self._top][passing]]
-        count, asked = int(np.count_nonzero(passing)), k
+        count, asked = int(np.count_nonzero(passing)), _SPARE * k
         while True:
             near = self._dense.nearest(queries, asked, passing)
             found = [np.unique(self._owners[places]) for places in near]
