@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from itertools import groupby
 from time import perf_counter
 from typing import Any
@@ -192,21 +192,20 @@ class Suspector:
 
     def _some_neighbours(self, view: NamespaceView, memory_ids: Sequence[str]) -> list[dict[str, str]]:
         """Return the neighbours of as many memories as fit into a visit: a search must not wait for many scans."""
-        found, end = [], perf_counter() + _VISIT_SECONDS
+        found, end = list[dict[str, str]](), perf_counter() + _VISIT_SECONDS
+        has_comparables = cache(lambda comparable: bool(view.matching(comparable, limit=1)))
         for memory_id in memory_ids:
-            found.append(self._neighbours(view, memory_id))
+            row, near = view.get(memory_id), dict[str, str]()
+            if row is not None and has_comparables(comparable := _comparable(row)):
+                near = self._neighbours(view, row, comparable)
+            found.append(near)
             if perf_counter() > end:
                 break
         return found
 
-    def _neighbours(self, view: NamespaceView, memory_id: str) -> dict[str, str]:
-        """Return memories of the same type that are near, each with the reason. Runs on the index thread."""
-        row = view.get(memory_id)
-        if row is None:
-            return {}
-        same_type = Filter(types=frozenset({row.version.type}))
-        comparable = replace(same_type, subject_if_named=row.version.named_subject)
-        return self._near_in_meaning(view, row, comparable) | self._read_alike(view, row, same_type)
+    def _neighbours(self, view: NamespaceView, row: Row, comparable: Filter) -> dict[str, str]:
+        """Return memories that are near, each with the reason. Runs on the index thread."""
+        return self._near_in_meaning(view, row, comparable) | self._read_alike(view, row, comparable)
 
     def _near_in_meaning(self, view: NamespaceView, row: Row, comparable: Filter) -> dict[str, str]:
         if row.vector is None:
@@ -220,17 +219,25 @@ class Suspector:
                 near[other] = f"close in meaning ({cosine:.2f}) but not the same words"
         return near
 
-    def _read_alike(self, view: NamespaceView, row: Row, same_type: Filter) -> dict[str, str]:
+    def _read_alike(self, view: NamespaceView, row: Row, comparable: Filter) -> dict[str, str]:
         """Return memories on the same subject, where one of the two subjects was only derived."""
         version = row.version
         if not version.subject:
             return {}
         alike = {}
-        for other in view.matching(replace(same_type, subject=version.subject), limit=4 * MAX_SUSPICIONS):
+        for other in view.matching(replace(comparable, subject=version.subject), limit=4 * MAX_SUSPICIONS):
             is_derived = version.subject_derived or other.version.subject_derived
             if other.memory_id != row.memory_id and is_derived and reads_alike(version, other.version):
                 alike[other.memory_id] = f"both seem to be about {version.subject}"
         return alike
+
+
+def _comparable(row: Row) -> Filter:
+    """Return what a memory may contradict unnoticed: of its type, and where its writer named a subject, those without.
+
+    Statements of one type on one named subject are settled by the rules, those on two named ones compete with nothing.
+    """
+    return Filter(types=frozenset({row.version.type}), unnamed=bool(row.version.named_subject))
 
 
 def _by_partition(items: Sequence[TakenItem]) -> Iterator[tuple[int, Iterator[TakenItem]]]:

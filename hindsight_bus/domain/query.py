@@ -33,8 +33,8 @@ class Filter(Value):
     any_tags: frozenset[str] = frozenset()
     subject: str = ""
     subject_prefix: str = ""
-    subject_if_named: str = ""
-    """Subject of those memories whose writer named one; the others match too."""
+    unnamed: bool = False
+    """Only memories whose writer named no subject."""
     about: str = ""
     languages: frozenset[str] = frozenset()
     agents: frozenset[str] = frozenset()
@@ -68,7 +68,7 @@ class Filter(Value):
             and (not self.any_tags or not self.any_tags.isdisjoint(version.tags))
             and (not self.subject or version.subject == self.subject)
             and version.subject.startswith(self.subject_prefix)
-            and (not self.subject_if_named or version.named_subject in ("", self.subject_if_named))
+            and not (self.unnamed and version.named_subject)
             and (not self.about or version.about == self.about)
             and (not self.languages or version.language in self.languages)
             and (not self.agents or not self.agents.isdisjoint(agents))

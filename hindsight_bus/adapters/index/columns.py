@@ -183,9 +183,8 @@ class Columns:
         ):
             if any_of:
                 mask &= self._holding(name, any_of, top)
-        if wanted.subject_if_named:
-            same = self._holding("subject", (wanted.subject_if_named,), top)
-            mask &= ~self._numbers["is_named"][:top] | same
+        if wanted.unnamed:
+            mask &= ~self._numbers["is_named"][:top]
         if wanted.subject_prefix:
             subjects = self._tokens["subject"]
             mask &= self._holding(
