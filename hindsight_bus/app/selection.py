@@ -46,7 +46,7 @@ class Selection:
         self.query = query
         self._agent = agent
         self._is_about_content = filter.is_about_content
-        self._concerned: dict[str, bool] = {}
+        self._concerned: dict[Namespace, bool] = {}
 
     def partitions(self, total: int) -> list[int]:
         """Return the partitions, of ``total``, in which a matching event can lie."""
@@ -54,12 +54,12 @@ class Selection:
 
     def concerns(self, namespace: Namespace) -> bool:
         """Tell whether the namespace falls under a pattern."""
-        known = self._concerned.get(namespace.id)
+        known = self._concerned.get(namespace)
         if known is None:
             if len(self._concerned) >= _MAX_KNOWN:
                 self._concerned.clear()
             known = any(pattern.matches(namespace) for pattern in self.patterns)
-            self._concerned[namespace.id] = known
+            self._concerned[namespace] = known
         return known
 
     def vector_profiles(self, namespace: Namespace) -> Collection[str]:
@@ -71,19 +71,17 @@ class Selection:
         return [
             watch_event(commit, index)
             for index, event in enumerate(commit.entry.events)
-            if self.concerns(event.namespace) and self._wants(commit, event)
+            if self.filter.wants(event, self._agent)
+            and self.concerns(event.namespace)
+            and self._wants_memory(commit, event)
         ]
 
-    def _wants(self, commit: LogCommit, event: Event) -> bool:
+    def _wants_memory(self, commit: LogCommit, event: Event) -> bool:
         return (
-            self.filter.wants(event, self._agent)
-            and (
-                not self._is_about_content
-                or self._matches(commit, event, event.version, event.confidence_after)
-                or self._matches(commit, event, event.version_before, event.confidence_before)
-            )
-            and (self.query is None or self._is_meant(self.query, commit, event))
-        )
+            not self._is_about_content
+            or self._matches(commit, event, event.version, event.confidence_after)
+            or self._matches(commit, event, event.version_before, event.confidence_before)
+        ) and (self.query is None or self._is_meant(self.query, commit, event))
 
     def _is_meant(self, query: MeaningQuery, commit: LogCommit, event: Event) -> bool:
         key = (event.memory_id, event.version)
