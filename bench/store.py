@@ -18,6 +18,9 @@ from bench.load import Sample
 from bench.processes import product
 from bench.report import Goal, Result
 from bench.rig import AGENT, BATCH, TIMEOUT_S, Rig, connect
+from hbus.v1.common_pb2 import Consistency
+from hbus.v1.memory_pb2 import CHANNEL_INGEST, MEMORY_TYPE_EPISODIC, Memory
+from hbus.v1.memory_service_pb2 import SearchMemoriesRequest, WriteMemoryRequest
 from hbus.v1.memory_service_pb2_grpc import MemoryServiceStub
 from hindsight_bus.adapters.valkey.keys import PartitionKeys
 from hindsight_bus.adapters.valkey.log import DEFAULT_PARTITIONS
@@ -128,11 +131,26 @@ def raw_reads(rig: Rig, space: Namespace) -> list[Result]:
     ]
 
 
+async def _warm_up(memory: Any) -> None:
+    """Return once the model is there: a server loads it in the background of its start, on the cores measured here."""
+    written = Memory(type=MEMORY_TYPE_EPISODIC, text="What the model reads first.")
+    await memory.WriteMemory(
+        WriteMemoryRequest(namespace="user:warm:notes", memory=written, channel=CHANNEL_INGEST),
+        metadata=AGENT,
+        timeout=TIMEOUT_S,
+    )
+    first = SearchMemoriesRequest(
+        namespaces=["user:warm:notes"], query="first", consistency=Consistency(require_vectors=True)
+    )
+    await memory.SearchMemories(first, metadata=AGENT, timeout=TIMEOUT_S)
+
+
 async def cold_loads(rig: Rig, spaces: list[Namespace]) -> AsyncIterator[Result]:
     """Yield the first search of a new server less a warm one, against fetching and parsing the same bytes."""
     async with product(rig.socket, "cold") as address, connect(address) as channel:
         memory: Any = MemoryServiceStub(channel)
         await channel.channel_ready()
+        await _warm_up(memory)
         for space in spaces:
             raw = RawNamespace(rig.socket, space.name)
             plain_s = _timed(lambda raw=raw: parse(raw.fetch())).seconds

@@ -19,8 +19,8 @@ SCHEMA = 1
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-class Value(Struct, frozen=True, array_like=True):
-    """An immutable value."""
+class Value(Struct, frozen=True, array_like=True, gc=False):
+    """An immutable value. It cannot be part of a cycle that its own making did not close, so no collector walks it."""
 
 
 class Storable(Value, tag_field="schema", tag=SCHEMA):
