@@ -20,7 +20,7 @@ SCHEMA = 1
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Value(Struct, frozen=True, array_like=True, gc=False):
-    """An immutable value. It cannot be part of a cycle that its own making did not close, so no collector walks it."""
+    """An immutable value; the garbage collector passes it by, so nothing mutable in it may lead back to it."""
 
 
 class Storable(Value, tag_field="schema", tag=SCHEMA):

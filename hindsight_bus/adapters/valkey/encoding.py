@@ -43,9 +43,8 @@ def encode_commit(keys: PartitionKeys, commit: Commit) -> EncodedCommit:
         [(table.number(keys.history(step.memory_id)), encode(step)) for step in commit.transitions],
         [(item.id, encode(item), item.due_ms, *table.queue(item)) for item in commit.due],
     ]
-    return EncodedCommit(
-        table.keys, msgpack.packb(payload, use_bin_type=False)
-    )  # Lua has no bytes of their own
+    # Not msgspec: Redis' Lua reads no msgpack type for bytes, so text and bytes must go out as the same one.
+    return EncodedCommit(table.keys, msgpack.packb(payload, use_bin_type=False))
 
 
 class _KeyTable:
