@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar, Generic, TypeVar
 
 from hindsight_bus.app.commit import Committer
@@ -20,7 +21,7 @@ from hindsight_bus.domain.names import id_for_request
 from hindsight_bus.domain.position import Positions
 from hindsight_bus.domain.profiles import external_dimension
 from hindsight_bus.domain.records import Conflict, Fingerprint, NamespaceRecord, Receipt, SubjectRecord
-from hindsight_bus.domain.values import Value, field, replace
+from hindsight_bus.domain.values import replace
 from hindsight_bus.ports import CounterFull, DueItem, Embedder, Ids, Ref, Stored
 
 DAY_MS = 24 * 3600 * 1000
@@ -28,7 +29,8 @@ DAY_MS = 24 * 3600 * 1000
 Target = TypeVar("Target", SubjectRecord, Fingerprint)
 
 
-class WriteTools(Value):
+@dataclass(frozen=True, slots=True)
+class WriteTools:
     """What writing needs."""
 
     reader: RecordReader
