@@ -58,7 +58,7 @@ class Committer:
         """Commit a plan; raise ``CommitRefused`` when a precondition fails."""
         commit = plan.build(self._store.now_ms(), self._ids.stamp())
         tail = self._tails[plan.partition]
-        with tail.committing():
+        with tail.committing(commit.stamp):
             committed = await self._store.commit(commit)
             if commit.events:
                 tail.offer(plan.logged(commit, committed), committed.previous_stamp)

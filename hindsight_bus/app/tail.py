@@ -1,8 +1,8 @@
 """Following the log: one tail a partition feeds views and subscriptions of this node.
 
 A tail sleeps until somebody follows it. It learns of commits in three ways: this node's own ones are offered to it as
-soon as they are acknowledged, wake-ups tell of other nodes' ones, and a poll each second covers what both missed. Own
-commits mostly arrive without a read: a wake-up that names one waits a moment for its acknowledgement.
+soon as they are acknowledged, wake-ups tell of other nodes' ones, and a poll each second covers what both missed. The
+wake-ups of own commits, told by their stamps, call for no read.
 
 The newest commits are kept decoded in a ring bounded by bytes; whoever falls behind it reads the log itself.
 """
@@ -23,13 +23,11 @@ from hindsight_bus.domain.events import Entry, EventKind
 from hindsight_bus.domain.memory import MemoryState, Vector, Version
 from hindsight_bus.domain.names import Namespace
 from hindsight_bus.domain.position import Position
-from hindsight_bus.ports import Clock, Commit, Committed, MemoryLog, Record, Ref
+from hindsight_bus.ports import Clock, Commit, CommitRefused, Committed, MemoryLog, Record, Ref
 
 log = structlog.get_logger(__name__)
 
 POLL_SECONDS = 1.0
-_OWN_SECONDS = 0.002
-"""How long a wake-up waits for what this node is committing: its acknowledgement is on the way."""
 PAGE = 1000
 _RETRY_SECONDS = 0.2
 _ENTRY_BYTES = 600
@@ -173,7 +171,8 @@ class PartitionTail:
         self._ring_limit = ring_bytes
         self._news = asyncio.Event()
         self._wanted = 0
-        self._committing = 0
+        self._own: set[int] = set()
+        """Stamps of the commits that this node is making."""
         self._early: dict[int, tuple[LogCommit, int]] = {}
         self._lock = asyncio.Lock()
         self._listeners: list[Callable[[Sequence[LogCommit]], None]] = []
@@ -206,19 +205,25 @@ class PartitionTail:
         return [self._ring[r] for r in range(revision + 1, min(self.position.revision, revision + limit) + 1)]
 
     @contextmanager
-    def committing(self) -> Iterator[None]:
-        """Tell that this node is committing here, and will offer the commit."""
-        self._committing += 1
+    def committing(self, stamp: int) -> Iterator[None]:
+        """Tell that this node is making the commit of that stamp, and will offer it."""
+        self._own.add(stamp)
         try:
             yield
+        except CommitRefused:
+            raise
+        except BaseException:  # it may have been made, and nobody will offer it
+            self.wake()
+            raise
         finally:
-            self._committing -= 1
+            self._own.discard(stamp)
 
     def offer(self, commit: LogCommit, previous_stamp: int) -> None:
         """Take a commit of this node once it is the very next one, or read it from the log like others' commits.
 
         ``previous_stamp`` is that of the entry before it: after a failover with loss, the log goes on from elsewhere.
         """
+        self._own.discard(commit.entry.stamp)
         if not self.is_following:
             return
         if commit.revision <= self.position.revision:
@@ -226,10 +231,12 @@ class PartitionTail:
             if known.entry.stamp != commit.entry.stamp:
                 self.wake()
             return
-        if not any(True for _ in _missing_refs(commit, self._vector_wish)):
-            self._early[commit.revision] = commit, previous_stamp
-            self._take_early()
-        if commit.revision > self.position.revision:
+        if any(True for _ in _missing_refs(commit, self._vector_wish)):
+            self.wake(commit.revision)
+            return
+        self._early[commit.revision] = commit, previous_stamp
+        self._take_early()
+        if not self._own:  # no other one of this node's can fill the gap before it
             self.wake(commit.revision)
 
     def _take_early(self) -> None:
@@ -279,6 +286,11 @@ class PartitionTail:
             self._wanted = max(self._wanted, revision)
             self._news.set()
 
+    def hear(self, wakeup: Position) -> None:
+        """Take note of a wake-up, the position after a commit; this node's own commits are offered anyway."""
+        if wakeup.stamp not in self._own and wakeup.revision not in self._early:
+            self.wake(wakeup.revision or sys.maxsize)
+
     async def run(self, clock: Clock) -> None:
         """Follow until cancelled."""
         while True:
@@ -288,8 +300,6 @@ class PartitionTail:
             except TimeoutError:
                 self._wanted = sys.maxsize
             self._news.clear()
-            if self._committing:
-                await clock.sleep(_OWN_SECONDS)
             if not self.is_following or self.position.revision >= self._wanted:
                 continue
             try:
@@ -380,5 +390,5 @@ class Tails:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _listen(self) -> None:
-        async for partition, revision in self.store.wakeups():
-            self._tails[partition].wake(revision or sys.maxsize)
+        async for wakeup in self.store.wakeups():
+            self._tails[wakeup.partition].hear(wakeup)

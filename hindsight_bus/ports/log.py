@@ -278,8 +278,8 @@ class MemoryLog(Protocol):
         """Drop entries with a revision below ``below``; remember revision and stamp of the newest one dropped."""
         ...
 
-    def wakeups(self) -> AsyncIterator[tuple[int, int]]:
-        """Yield (partition, revision) soon after a commit; revision 0: there may be news, nobody knows up to where.
+    def wakeups(self) -> AsyncIterator[Position]:
+        """Yield the position after a commit soon after it; revision 0: there may be news, nobody knows up to where.
 
         Best effort, so poll as well.
         """

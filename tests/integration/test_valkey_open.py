@@ -176,8 +176,8 @@ async def test_wakeups_go_on_after_a_cut(log: ValkeyLog, admin: Redis) -> None:
     heard: set[int] = set()
 
     async def listen() -> None:
-        async for partition, _ in log.wakeups():
-            heard.add(partition)
+        async for position in log.wakeups():
+            heard.add(position.partition)
 
     listener = asyncio.create_task(listen())
 

@@ -12,7 +12,7 @@ from hindsight_bus.adapters.memory.clock import FakeClock
 from hindsight_bus.adapters.memory.log import FakeLog
 from hindsight_bus.app.freshness import Freshness
 from hindsight_bus.app.tail import LogCommit
-from hindsight_bus.domain.errors import HbusError, SchemaTooNew, StoreUnavailable
+from hindsight_bus.domain.errors import HbusError, OutcomeUnknown, SchemaTooNew, StoreUnavailable
 from hindsight_bus.domain.events import Entry
 from hindsight_bus.ports import Commit, Committed
 from tests.unit.app_rig import Node, eventually, running
@@ -66,6 +66,60 @@ async def test_commits_are_told_of_once_and_in_order_however_they_are_acknowledg
         await asyncio.gather(*writes)
         await eventually(lambda: len(told) >= 40)
     assert told == list(range(2, 42))
+
+
+async def test_a_node_reads_nothing_that_it_committed_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However late the acknowledgements come after the wake-ups, and in whatever order."""
+    monkeypatch.setattr("hindsight_bus.app.tail.POLL_SECONDS", 60.0)
+    store = FakeLog(FakeClock().now_ms, partitions=1)
+    node = Node(store=store)
+    commit_now = store.commit
+
+    async def reply_late(commit: Commit) -> Committed:
+        committed = await commit_now(commit)
+        for _ in range(10 + committed.position.revision * 7 % 5):
+            await asyncio.sleep(0)
+        return committed
+
+    entries, reads = store.entries, []
+
+    async def count(partition: int, after: int, limit: int = 1000) -> list[Entry]:
+        reads.append(after)
+        return await entries(partition, after, limit)
+
+    async with running(node):
+        await node.note("one")
+        await node.tails[0].follow()
+        store.commit = reply_late  # type: ignore[method-assign]
+        store.entries = count  # type: ignore[method-assign]
+        await asyncio.gather(*(node.note(f"note {n}") for n in range(40)))
+        assert node.tails[0].position.revision == 41
+    assert not reads
+
+
+@pytest.mark.parametrize("ended_by", [OutcomeUnknown(), asyncio.CancelledError()])
+async def test_a_commit_whose_reply_is_lost_is_heard_of(
+    ended_by: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody offers it, so the node reads it."""
+    monkeypatch.setattr("hindsight_bus.app.tail.POLL_SECONDS", 60.0)
+    store = FakeLog(FakeClock().now_ms, partitions=1)
+    node = Node(store=store)
+    commit_now = store.commit
+
+    async def lose_reply(commit: Commit) -> Committed:
+        await commit_now(commit)
+        for _ in range(10):  # its wake-up comes first
+            await asyncio.sleep(0)
+        raise ended_by
+
+    async with running(node):
+        await node.note("one")
+        await node.tails[0].follow()
+        store.commit = lose_reply  # type: ignore[method-assign]
+        with pytest.raises(type(ended_by)):
+            await node.note("two")
+        await eventually(lambda: node.tails[0].position.revision == 2)
 
 
 async def lose(node: Node) -> None:

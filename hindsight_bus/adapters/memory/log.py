@@ -82,7 +82,7 @@ class FakeLog:
         self._time_ms = time_ms
         self._partitions = [_Partition(Position(n, 0, 0), Position(n, 0, 0)) for n in range(partitions + 1)]
         self._served: defaultdict[tuple[str, Namespace], dict[str, int]] = defaultdict(dict)
-        self._listeners: set[asyncio.Queue[tuple[int, int]]] = set()
+        self._listeners: set[asyncio.Queue[Position]] = set()
 
     def now_ms(self) -> int:
         """Return store time, off by ``skew_ms``."""
@@ -110,7 +110,7 @@ class FakeLog:
         self._apply(partition, commit, now_ms)
         if commit.events:
             for listener in self._listeners:
-                listener.put_nowait((commit.partition, partition.newest.revision))
+                listener.put_nowait(partition.newest)
         stamp = commit.stamp if commit.events else 0
         position = Position(commit.partition, partition.newest.revision, stamp)
         return Committed(position, now_ms, previous_stamp)
@@ -180,9 +180,9 @@ class FakeLog:
             log.trimmed = Position(partition, dropped[-1].revision, dropped[-1].stamp)
             log.entries = log.entries[len(dropped) :]
 
-    async def wakeups(self) -> AsyncIterator[tuple[int, int]]:
-        """Yield (partition, revision) of commits from the first step of the iteration on."""
-        listener: asyncio.Queue[tuple[int, int]] = asyncio.Queue()
+    async def wakeups(self) -> AsyncIterator[Position]:
+        """Yield the position after each commit from the first step of the iteration on."""
+        listener: asyncio.Queue[Position] = asyncio.Queue()
         self._listeners.add(listener)
         try:
             while True:

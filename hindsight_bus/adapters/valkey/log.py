@@ -162,8 +162,8 @@ class ValkeyLog:
         keys = self._keys[partition]
         await self._client.run(self._scripts.trim, [keys.ends, keys.log], below)
 
-    def wakeups(self) -> AsyncIterator[tuple[int, int]]:
-        """Yield (partition, revision) of commits; after a lost connection all partitions with revision 0."""
+    def wakeups(self) -> AsyncIterator[Position]:
+        """Yield the position after each commit; after a lost connection one of revision 0 for each partition."""
         return wakeups(self._client.connection, self._keys)
 
     async def memory_ids(

@@ -12,14 +12,15 @@ from redis.exceptions import RedisError
 
 from hindsight_bus.adapters.valkey.keys import PartitionKeys
 from hindsight_bus.adapters.valkey.wire import FIRST_DELAY_S, LAST_DELAY_S
+from hindsight_bus.domain.position import Position
 
 _log = structlog.get_logger(__name__)
 
 
 async def wakeups(
     make_connection: Callable[[], AbstractConnection], partitions: Sequence[PartitionKeys]
-) -> AsyncIterator[tuple[int, int]]:
-    """Yield (partition, revision) after each commit; after a lost connection every partition, with revision 0."""
+) -> AsyncIterator[Position]:
+    """Yield the position after each commit; after a lost connection one of revision 0 for each partition."""
     channels = {keys.channel: number for number, keys in enumerate(partitions)}
     delay_s = 0.0
     was_lost = False
@@ -33,11 +34,12 @@ async def wakeups(
             delay_s = 0.0
             if was_lost:
                 for number in channels.values():
-                    yield number, 0
+                    yield Position(number, 0, 0)
             while True:
                 message = await connection.read_response(timeout=math.inf)
                 if message[0] == b"smessage":
-                    yield channels[message[1]], int(message[2])
+                    revision, stamp = message[2].split()
+                    yield Position(channels[message[1]], int(revision), int(stamp))
         except (RedisError, OSError) as problem:
             _log.debug("store.wakeups_interrupted", problem=str(problem))
             was_lost = True

@@ -89,5 +89,5 @@ for _, item in ipairs(due) do
   redis.call('ZADD', KEYS[times], string.format('%.0f', due_ms > 0 and due_ms or now), id)
 end
 
-if events ~= '' then redis.call('SPUBLISH', channel, string.format('%.0f', revision)) end
+if events ~= '' then redis.call('SPUBLISH', channel, string.format('%.0f %.0f', revision, stamp)) end
 return {'ok', revision, now, previous}
