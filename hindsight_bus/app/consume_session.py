@@ -123,12 +123,16 @@ class Session:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _deliver(self) -> list[Delivery]:
-        if self._credit <= 0 or self._is_draining:
+        if not self._can_take:
             return []
         deliveries = await self._member.take(min(self._credit, MAX_EVENTS))
         self._credit -= len(deliveries)
         self._served.note(self._agent, heard(deliveries, self._agent))
         return deliveries
+
+    @property
+    def _can_take(self) -> bool:
+        return self._credit > 0 and not self._is_draining
 
     def _idle_from_now(self) -> float:
         """Return the event-loop time at which the member, should it hear nothing else, is told so."""
@@ -137,7 +141,7 @@ class Session:
     async def _news_after(self, seen: int, idle_s: float) -> bool:
         """Wait for news that this member can use; False when it is time to say that there is nothing."""
         while (left := idle_s - asyncio.get_running_loop().time()) > 0:
-            if await self._member.news_after(seen, left):
+            if await self._member.news_after(seen, left, can_take=self._can_take):
                 return True
         return False
 

@@ -134,17 +134,10 @@ class PartitionFeed:
 
     async def _wanted(self, limit: int) -> tuple[list[WatchEvent], Position]:
         """Return what is wanted next, and where the cursor goes with it."""
-        events: list[WatchEvent] = []
-        size = 0
         while self._seen.revision < self._tail.position.revision:
-            commits, upto = await self._read(), self._seen
-            for commit in commits:
-                found = self._selection.events(commit)
-                size += commit.size_bytes if found else 0
-                if events and (len(events) + len(found) > limit or size > _MAX_BATCH_BYTES):
-                    return events, upto
-                events += found
-                upto = commit.position
+            commits = await self._read()
+            events, taken = self._selection.first(commits, limit, _MAX_BATCH_BYTES)
+            upto = commits[taken - 1].position if taken else self._seen
             if events or not commits:
                 return events, upto
             self._seen = upto

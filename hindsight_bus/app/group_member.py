@@ -100,9 +100,13 @@ class GroupMember:
                 return []
             await self.news_after(seen, left)
 
-    async def news_after(self, count: int, seconds: float) -> bool:
-        """Wait for a pulse since a count, until something may be due, or for some seconds; False for the last."""
-        look_s = max(self._feed.seconds_to_look(self._mine), _SHORTEST_LOOK_S) if self._mine else seconds
+    async def news_after(self, count: int, seconds: float, *, can_take: bool = True) -> bool:
+        """Wait for a pulse since a count, until something may be due, or for some seconds; False for the last.
+
+        A member that cannot take anything need not be told that something is due.
+        """
+        is_looking = can_take and self._mine
+        look_s = max(self._feed.seconds_to_look(self._mine), _SHORTEST_LOOK_S) if is_looking else seconds
         try:
             async with asyncio.timeout(min(look_s, seconds)):
                 await self.pulse.after(count)
@@ -112,17 +116,16 @@ class GroupMember:
 
     async def settle(self, settlements: Sequence[tuple[int, Settlement]]) -> list[bool]:
         """Settle deliveries of any partitions; tell of each whether the member still had it."""
-        by_partition: defaultdict[int, list[int]] = defaultdict(list)
-        for place, (partition, _) in enumerate(settlements):
-            by_partition[partition].append(place)
+        by_partition: defaultdict[int, dict[int, Settlement]] = defaultdict(dict)
+        for place, (partition, settlement) in enumerate(settlements):
+            by_partition[partition][place] = self._with_lease(settlement)
         outcomes = [False] * len(settlements)
 
-        async def settle_in(partition: int, places: list[int]) -> None:
+        async def settle_in(partition: int, wanted: dict[int, Settlement]) -> None:
             feed = self._feed.partitions.get(partition)
             if feed is not None:
-                wanted = [self._with_lease(settlements[place][1]) for place in places]
-                settled = await feed.settle(self.name, wanted)
-                for place, outcome in zip(places, settled, strict=True):
+                settled = await feed.settle(self.name, list(wanted.values()))
+                for place, outcome in zip(wanted, settled, strict=True):
                     outcomes[place] = outcome
 
         await asyncio.gather(*(settle_in(*each) for each in by_partition.items()))

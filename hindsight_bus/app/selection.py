@@ -28,6 +28,9 @@ class WatchEvent:
     """What the transport has made of it: encoded once, sent to many."""
 
 
+_PLAIN = EventFilter()
+
+
 class Selection:
     """The events that some patterns and a filter choose, as seen by one agent.
 
@@ -46,6 +49,7 @@ class Selection:
         self.query = query
         self._agent = agent
         self._is_about_content = filter.is_about_content
+        self._is_plain = filter == _PLAIN and query is None
         self._concerned: dict[Namespace, bool] = {}
 
     def partitions(self, total: int) -> list[int]:
@@ -68,6 +72,13 @@ class Selection:
 
     def events(self, commit: LogCommit) -> list[WatchEvent]:
         """Return the events of a commit that are wanted."""
+        if self._is_plain:
+            known = self._concerned
+            return [
+                watched
+                for watched in (_loud(commit) if commit.loud is None else commit.loud)
+                if known.get(watched.event.namespace) or self.concerns(watched.event.namespace)
+            ]
         return [
             watch_event(commit, index)
             for index, event in enumerate(commit.entry.events)
@@ -75,6 +86,18 @@ class Selection:
             and self.concerns(event.namespace)
             and self._wants_memory(commit, event)
         ]
+
+    def first(self, commits: Sequence[LogCommit], most: int, most_bytes: int) -> tuple[list[WatchEvent], int]:
+        """Return the events wanted of the first commits, and of how many: as many as fit, at least one with any."""
+        events: list[WatchEvent] = []
+        size = 0
+        for taken, commit in enumerate(commits):
+            if found := self.events(commit):
+                size += commit.size_bytes
+                if events and (len(events) + len(found) > most or size > most_bytes):
+                    return events, taken
+                events += found
+        return events, len(commits)
 
     def _wants_memory(self, commit: LogCommit, event: Event) -> bool:
         return (
@@ -93,6 +116,13 @@ class Selection:
         if version is None:
             return number > 0 and self.filter.may_have_matched(event.type, confidence)
         return self.filter.matches(version, confidence)
+
+
+def _loud(commit: LogCommit) -> Sequence[WatchEvent]:
+    """Return the events that are heard without asking; chosen once a commit."""
+    numbered = enumerate(commit.entry.events)
+    commit.loud = [watch_event(commit, i) for i, event in numbered if _PLAIN.hears(event.kind)]
+    return commit.loud
 
 
 def watch_event(commit: LogCommit, index: int) -> WatchEvent:

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import structlog
 
@@ -45,6 +46,8 @@ class LogCommit:
     vectors: Mapping[VersionKey, Vector] = field(default_factory=dict)
     rendered: dict[int, object] = field(default_factory=dict)
     """What readers have made of its events, by event index: made once, shared by all of them."""
+    loud: Sequence[Any] | None = None
+    """The same of those events that are heard without asking; None until somebody reads them."""
     size_bytes: int = field(init=False)
     """Estimated memory held."""
 

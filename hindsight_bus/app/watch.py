@@ -7,7 +7,7 @@ the cursor and the log itself where it does not. A slow subscriber therefore cos
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import ExitStack
 
 from hindsight_bus.app.caller import Caller
@@ -276,24 +276,13 @@ class _Subscription:
             self._interest.news.pop(partition, None)
             return False
         commits = await self._read(tail, cursor)
-        taken = self._take_in(commits)
+        self._batch, taken = self._selection.first(commits, MAX_EVENTS, _MAX_BATCH_BYTES)
         if taken:
             self._cursors[partition] = commits[taken - 1].position
         # What does not fit into a batch is not kept, but read again; so read about as much as does.
         wanted = taken * 5 // 4 if taken < len(commits) else 2 * self._commits_a_read
         self._commits_a_read = min(MAX_EVENTS, wanted + 1)
         return bool(commits)
-
-    def _take_in(self, commits: Sequence[LogCommit]) -> int:
-        """Put events into the batch until it is full; return from how many commits."""
-        size = 0
-        for taken, commit in enumerate(commits):
-            found = self._selection.events(commit)
-            size += commit.size_bytes if found else 0
-            if self._batch and (len(self._batch) + len(found) > MAX_EVENTS or size > _MAX_BATCH_BYTES):
-                return taken
-            self._batch += found
-        return len(commits)
 
     async def _read(self, tail: PartitionTail, cursor: Position) -> list[LogCommit]:
         """Return commits after a cursor, from the first on that may concern this subscription."""

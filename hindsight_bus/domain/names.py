@@ -56,7 +56,7 @@ def _parts(text: str, field: str) -> list[str]:
     return parts
 
 
-class Namespace(Value):
+class Namespace(Value, cache_hash=True):
     """A set of memories under one name, within one tenant."""
 
     tenant: str

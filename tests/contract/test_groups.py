@@ -68,6 +68,24 @@ async def test_a_removed_group_makes_room_for_another(groups: GroupsRig) -> None
     assert (await groups.groups.create(stranger)).id == stranger.id
 
 
+async def test_many_events_at_once_are_each_their_own(groups: GroupsRig) -> None:
+    """Of a batch, each event is settled as it was asked to, the first and the last like any."""
+    await groups.fill(40)
+    group = await groups.start()
+    first, second, *rest, last = await groups.take(group, "m1", 1, 40)
+    asked = [retry(first), extend(second, LONG_MS), *rest, reject(last)]
+    assert await groups.settle(group, "m1", *asked, first) == [True] * 40 + [False]
+    progress = await groups.groups.progress(group.id, PARTITION)
+    assert (progress.pending, progress.dead, progress.lowest_revision) == (2, 1, 1)
+    claim = await groups.groups.claim(group, PARTITION, "m2", 100)
+    assert [(each.event.revision, each.attempt) for each in claim.redeliveries] == [(1, 2)]
+    await groups.groups.release(group, PARTITION, "m2")
+    [again] = await groups.claim(group, "m2")
+    assert await groups.settle(group, "m2", again) == [True]
+    assert await groups.settle(group, "m1", second) == [True]
+    assert (await groups.groups.progress(group.id, PARTITION)).pending == 0
+
+
 async def test_a_group_outlives_its_lifetime_only_in_use(groups: GroupsRig) -> None:
     """Joining renews the lifetime; when it is over, the group may be removed as expired."""
     group = await groups.start(replace(BASIS, lifetime_ms=SHORT_MS))

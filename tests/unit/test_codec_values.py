@@ -15,8 +15,10 @@ from hbus.v1 import namespace_service_pb2 as namespace
 from hbus.v1.common_pb2 import Durability
 from hindsight_bus.app import watch
 from hindsight_bus.app.conflicts import Decide, Resolved
+from hindsight_bus.app.consume_session import Deliveries
 from hindsight_bus.app.draft import WriteDraft
 from hindsight_bus.app.freshness import Freshness
+from hindsight_bus.app.group_feed import Delivery
 from hindsight_bus.app.namespaces import Stats
 from hindsight_bus.app.outcome import Outcome
 from hindsight_bus.app.read import Page, PastVersion
@@ -59,6 +61,7 @@ from hindsight_bus.domain.records import (
     ResolutionAction,
 )
 from hindsight_bus.ports import Candidate, HistoryStep, Stored
+from hindsight_bus.transport.codec import groups
 from tests.unit.transport_rig import AGENT, Services
 
 FACTS = Namespace("default", "user", "zhangsan", "facts")
@@ -614,6 +617,20 @@ async def test_events_arrive_whole_and_in_order(services: Services) -> None:
     assert events.events[7].memory.text == "text 7 " * 20
     assert (events.events[0].conflict.name, events.events[0].revision) == (CONFLICT, 42)
     assert (events.events[0].state_before, events.events[0].state_after) == (1, 2)
+
+
+def test_deliveries_arrive_whole_and_in_order() -> None:
+    """A batch written by hand reads as the messages that it stands for, however large its numbers are."""
+    sizes = (1, 127, 128, 2**14, 2**31 - 1)
+    deliveries = [Delivery(watched(n), 2**40 + size, size) for n, size in enumerate(sizes)]
+    encoded = groups.encode_consumed(Deliveries(deliveries), "acme")
+    assert isinstance(encoded, bytes)
+    received = bus.ConsumeResponse.FromString(encoded).events.deliveries
+    assert [(each.ack_id, each.attempt, each.fence) for each in received] == [
+        (f"3-42-{n}-{2**40 + size}", size, 2**40 + size) for n, size in enumerate(sizes)
+    ]
+    assert [each.event.memory.text for each in received] == [f"text {n} " * 20 for n in range(len(sizes))]
+    assert list(received) == list(map(groups.encode_delivery, deliveries))
 
 
 async def test_policies_in_force_and_stored(services: Services) -> None:

@@ -17,7 +17,7 @@ from hindsight_bus.app.query_bank import QueryBank
 from hindsight_bus.app.selection import Selection
 from hindsight_bus.app.tail import LogCommit, Tails
 from hindsight_bus.domain import vectors
-from hindsight_bus.domain.events import Entry, Event, EventKind
+from hindsight_bus.domain.events import QUIET_KINDS, Entry, Event, EventKind
 from hindsight_bus.domain.meaning import MeaningQuery, cosine
 from hindsight_bus.domain.memory import MemoryState, MemoryType, Vector, Version
 from hindsight_bus.domain.names import Namespace, Pattern, partition_of
@@ -166,6 +166,17 @@ def _nearly(selection: Selection, commit: LogCommit) -> bool:
     }
     wider = Selection(selection.patterns, selection.filter, "", replace(query, closeness=lowest))
     return bool(wider.events(commit))
+
+
+@given(st.lists(happenings, min_size=1, max_size=8), st.lists(patterns, min_size=1, max_size=3))
+def test_no_filter_hears_all_kinds_that_are_not_quiet(
+    happened: list[Happening], wanted: list[Pattern]
+) -> None:
+    """What is chosen once for all readers without a filter is what naming each loud kind chooses, one by one."""
+    commit = commit_of(happened, 0, 1)
+    named = EventFilter(kinds=frozenset(EventKind) - set(QUIET_KINDS))
+    for _ in range(2):
+        assert Selection(wanted, EventFilter()).events(commit) == Selection(wanted, named).events(commit)
 
 
 @given(st.lists(st.tuples(patterns, st.booleans()), max_size=30), st.lists(namespaces, max_size=10))

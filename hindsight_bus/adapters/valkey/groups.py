@@ -17,6 +17,7 @@ from hindsight_bus.adapters.valkey.group_records import decode_group, encode_gro
 from hindsight_bus.adapters.valkey.records import decode_entry
 from hindsight_bus.adapters.valkey.scripts import Script
 from hindsight_bus.domain.groups import (
+    Action,
     Claim,
     DeadLetter,
     EventId,
@@ -125,19 +126,12 @@ class ValkeyGroups:
         """Settle, one script a thousand; O(n log pending)."""
         outcomes: list[bool] = []
         for start in range(0, len(settlements), _SETTLED_AT_ONCE):
-            items = [
-                (_text(s.event), s.delivery, int(s.action), s.delay_ms, s.reason)
-                for s in settlements[start : start + _SETTLED_AT_ONCE]
-            ]
+            chunk = settlements[start : start + _SETTLED_AT_ONCE]
             reply = await self._call(
-                self._scripts.settle,
-                group,
-                partition,
-                member,
-                group.max_attempts,
-                self._dead_kept,
-                items,
-            )
+                self._scripts.settle, group, partition,
+                member, group.max_attempts, self._dead_kept,
+                [_text(each.event) for each in chunk], [each.delivery for each in chunk], *_beyond_acks(chunk),
+            )  # fmt: skip
             outcomes += map(bool, reply[1])
         return outcomes
 
@@ -224,6 +218,17 @@ def _check(reply: Any) -> None:
     refusal = _REFUSALS.get(reply[0])
     if refusal is not None:
         raise refusal
+
+
+def _beyond_acks(chunk: Sequence[Settlement]) -> tuple[list[int], list[int], list[str]]:
+    """Return actions, delays and reasons; nothing where all are acknowledged, as they mostly are."""
+    if all(each.action is Action.ACK for each in chunk):
+        return [], [], []
+    return (
+        [int(each.action) for each in chunk],
+        [each.delay_ms for each in chunk],
+        [each.reason for each in chunk],
+    )
 
 
 def _text(event: EventId) -> str:

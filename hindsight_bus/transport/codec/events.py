@@ -18,6 +18,7 @@ from hindsight_bus.transport.codec import fields
 from hindsight_bus.transport.codec.memories import encode_memory, fill_memory, fill_time, vector_of
 from hindsight_bus.transport.codec.queries import MAX_QUERY_CHARS, decode_tokens, encode_token, filter_lines
 
+_BYTES = [bytes([byte]) for byte in range(0x100)]
 _EVENTS_TAG = bytes([pb.SubscribeResponse.EVENTS_FIELD_NUMBER << 3 | 2])
 
 
@@ -148,9 +149,4 @@ def fill_event(encoded: Event, watched: WatchEvent) -> None:
 
 def varint(number: int) -> bytes:
     """Return a number as protobuf writes lengths."""
-    digits = bytearray()
-    while number > 0x7F:
-        digits.append(number & 0x7F | 0x80)
-        number >>= 7
-    digits.append(number)
-    return bytes(digits)
+    return _BYTES[number] if number < 0x80 else _BYTES[number & 0x7F | 0x80] + varint(number >> 7)

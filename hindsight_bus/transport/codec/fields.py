@@ -151,7 +151,7 @@ def members(numbers: Iterable[int], kind: type[E], field: str) -> frozenset[E]:
 
 def number(member: IntEnum) -> Any:
     """Return a domain enum as a wire enum: both have the same numbers, only their types differ."""
-    return int(member)
+    return member
 
 
 def time_ms(time: Timestamp, field: str) -> int:

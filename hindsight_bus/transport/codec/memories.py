@@ -16,7 +16,7 @@ from hindsight_bus.app.read import PastVersion
 from hindsight_bus.domain import vectors
 from hindsight_bus.domain.errors import InvalidField, TooLarge
 from hindsight_bus.domain.events import EventKind
-from hindsight_bus.domain.memory import Attachment, Cardinality, Channel, Claim, Memory, MemoryType
+from hindsight_bus.domain.memory import Attachment, Cardinality, Channel, Claim, Memory, MemoryType, Version
 from hindsight_bus.domain.names import Namespace, ResourceName, conflict_name, memory_name
 from hindsight_bus.ports import HistoryStep
 from hindsight_bus.transport.codec import fields
@@ -270,31 +270,46 @@ def fill_memory(encoded: pb.Memory, memory: Memory) -> None:
     encoded.name = memory_name(namespace, head.memory_id)
     encoded.type = fields.number(version.type)
     encoded.text = version.text
-    encoded.subject = version.subject
-    encoded.value = version.value
     encoded.cardinality = fields.number(version.cardinality)
-    encoded.about = version.about
     encoded.language = version.language
     encoded.confidence = _stated_confidence(memory)
     encoded.effective_confidence = head.effective_confidence
     encoded.importance = version.importance
-    encoded.explicit = version.explicit
-    encoded.pinned = version.pinned
-    fill_time(encoded.event_time, version.event_time_ms)
     fill_time(encoded.create_time, memory.create_time_ms)
     fill_time(encoded.update_time, memory.update_time_ms)
-    fill_time(encoded.expire_time, version.expire_time_ms)
     encoded.state = fields.number(head.state)
     encoded.version = version.number
     encoded.etag = memory.etag
-    encoded.subject_derived = version.subject_derived
     encoded.revision = memory.revision
     encoded.vector_pending = memory.vector_pending
-    encoded.conversation = version.conversation
-    encoded.task = version.task
     for claim in reversed(head.claims):
         _fill_claim(encoded.claims.add(), claim)
+    _fill_optional(encoded, version)
     _fill_rare(encoded, memory, namespace)
+
+
+def _fill_optional(encoded: pb.Memory, version: Version) -> None:
+    """Set what many memories lack: to set a field takes longer than to see that there is nothing for it."""
+    if version.subject:
+        encoded.subject = version.subject
+    if version.subject_derived:
+        encoded.subject_derived = True
+    if version.value:
+        encoded.value = version.value
+    if version.about:
+        encoded.about = version.about
+    if version.explicit:
+        encoded.explicit = True
+    if version.pinned:
+        encoded.pinned = True
+    if version.event_time_ms:
+        fill_time(encoded.event_time, version.event_time_ms)
+    if version.expire_time_ms:
+        fill_time(encoded.expire_time, version.expire_time_ms)
+    if version.conversation:
+        encoded.conversation = version.conversation
+    if version.task:
+        encoded.task = version.task
 
 
 def _fill_rare(encoded: pb.Memory, memory: Memory, namespace: str) -> None:
@@ -317,8 +332,9 @@ def _fill_rare(encoded: pb.Memory, memory: Memory, namespace: str) -> None:
 
 
 def _stated_confidence(memory: Memory) -> float:
-    latest = {claim.speaker: claim.confidence for claim in memory.head.claims}
-    return max(latest.values(), default=memory.version.confidence)
+    if not memory.head.claims:
+        return memory.version.confidence
+    return max({claim.speaker: claim.confidence for claim in memory.head.claims}.values())
 
 
 def _fill_claim(encoded: pb.Claim, claim: Claim) -> None:

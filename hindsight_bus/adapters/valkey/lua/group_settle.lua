@@ -1,11 +1,10 @@
 -- Settle deliveries that the member still has. Returns 1 or 0 (= not its own any more) for each, in order.
 -- Actions: 1 ack, 2 retry, 3 extend, 4 reject.
-local member, max_attempts, kept, settlements = unpack(args)
-local ids, outcomes, acked, settled = {}, {}, {}, {}
-for n, each in ipairs(settlements) do ids[n] = each[1] end
+local member, max_attempts, kept, ids, deliveries, actions, delays, reasons = unpack(args)
+local outcomes, acked, settled = {}, {}, {}
 local found = #ids > 0 and redis.call('HMGET', items, unpack(ids))
-for n, each in ipairs(settlements) do
-  local id, delivery, action, delay, reason = unpack(each)
+for n, id in ipairs(ids) do
+  local delivery, action, delay = deliveries[n], actions[n] or 1, delays[n]
   local item = found[n] and not settled[id] and cmsgpack.unpack(found[n])
   if not item or item[1] ~= delivery or item[3] ~= member then
     outcomes[n] = 0
@@ -16,14 +15,14 @@ for n, each in ipairs(settlements) do
     outcomes[n] = 1
     settled[id] = true
     if action == 1 and item[4] == '' then
-      table.insert(acked, id)
+      acked[#acked + 1] = id
     elseif action == 1 then
       remove(id, item)
     elseif action == 4 or item[2] >= max_attempts then
-      bury(id, item, reason, kept)
+      bury(id, item, reasons[n], kept)
     else
       item[3] = ''
-      item[5] = reason
+      item[5] = reasons[n]
       save(id, item, now + delay)
     end
   end
