@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hindsight_bus.adapters.index.analysis import Analyzer
-from hindsight_bus.adapters.index.lexical import LONG_FROM, LexicalIndex
-from hindsight_bus.adapters.index.postings import Postings
+from hindsight_bus.adapters.index.lexical import LexicalIndex
+from hindsight_bus.adapters.index.postings import COMMON_FROM, Postings
 
 ANALYZER = Analyzer()
 
@@ -54,8 +54,8 @@ def test_any_text_has_terms_without_signs(text: str) -> None:
 documents = st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=8), min_size=1, max_size=12)
 
 
-def index_of(texts: Sequence[Sequence[str]], long_from: int = LONG_FROM) -> LexicalIndex:
-    index = LexicalIndex(long_from)
+def index_of(texts: Sequence[Sequence[str]], common_from: int = COMMON_FROM) -> LexicalIndex:
+    index = LexicalIndex(common_from)
     index.reserve(len(texts))
     for slot, text in enumerate(texts):
         index.add(slot, Counter(text))
@@ -63,13 +63,13 @@ def index_of(texts: Sequence[Sequence[str]], long_from: int = LONG_FROM) -> Lexi
 
 
 queries = st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=5)
-long_from = st.sampled_from([1, 3, 6, LONG_FROM])
+common_from = st.sampled_from([1, 3, 6, COMMON_FROM])
 
 
-@given(documents, queries, long_from)
-def test_scores_are_those_of_the_formula(texts: list[list[str]], asked: list[str], long_from: int) -> None:
+@given(documents, queries, common_from)
+def test_scores_are_those_of_the_formula(texts: list[list[str]], asked: list[str], common_from: int) -> None:
     """Every document's score equals Okapi BM25 with k1 = 1.2 and b = 0.5, computed one by one."""
-    query = index_of(texts, long_from).query(asked)
+    query = index_of(texts, common_from).query(asked)
     assert query is not None
     assert query.is_known == any(term in text for text in texts for term in asked)
     scores = query.scores(np.arange(len(texts)))
@@ -86,8 +86,8 @@ def test_a_score_depends_on_nothing_but_the_words(
     slots = np.array(sorted(data.draw(st.sets(st.integers(0, len(texts) - 1), min_size=1))))
     scores = [
         query.scores(chosen)
-        for long_from in (1, 3, LONG_FROM)
-        if (query := index_of(texts, long_from).query(asked))
+        for common_from in (1, 3, COMMON_FROM)
+        if (query := index_of(texts, common_from).query(asked))
         for chosen in (slots, np.arange(len(texts)))
     ]
     parts, every = scores[0::2], scores[1::2]
@@ -96,13 +96,13 @@ def test_a_score_depends_on_nothing_but_the_words(
     assert len({each.bm25.tobytes() for each in every}) == 1
 
 
-@given(documents, queries, long_from, st.integers(1, 6), st.data())
+@given(documents, queries, common_from, st.integers(1, 6), st.data())
 def test_the_best_are_among_the_contenders(
-    texts: list[list[str]], asked: list[str], long_from: int, k: int, data: st.DataObject
+    texts: list[list[str]], asked: list[str], common_from: int, k: int, data: st.DataObject
 ) -> None:
     """However few of the common words are gone through, the k best of those that match are never missed."""
     mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(texts), max_size=len(texts))), bool)
-    query = index_of(texts, long_from).query(asked)
+    query = index_of(texts, common_from).query(asked)
     assert query is not None
     found = query.contenders(mask, k)
     scores = query.scores(np.arange(len(texts))).bm25 * mask
@@ -152,12 +152,23 @@ def test_a_document_of_the_query_is_ideal() -> None:
     assert query.share(scores)[2] == 0.0
 
 
-@given(st.lists(st.tuples(st.integers(0, 30), st.sampled_from("abc"), st.integers(1, 400)), max_size=60))
-def test_postings_do_not_remember_their_order_of_arrival(entries: list[tuple[int, str, int]]) -> None:
-    """Entered in any order and partly taken out again, postings equal those of what is left, entered in order."""
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.sampled_from("abc"), st.integers(1, 400)), max_size=60),
+    st.sampled_from([1, 2, 5, COMMON_FROM]),
+)
+def test_postings_do_not_remember_their_order_of_arrival(
+    entries: list[tuple[int, str, int]], common_from: int
+) -> None:
+    """Entered in any order and partly taken out again, postings equal those of what is left, entered in order.
+
+    However they are held: as lines or not, and with room made before or meanwhile.
+    """
     held: dict[tuple[int, str], int] = {}
-    postings = Postings()
-    for slot, key, count in entries:
+    postings = Postings(common_from)
+    postings.reserve(31)
+    for number, (slot, key, count) in enumerate(entries):
+        if number == 30:
+            postings.reserve(500)
         if (slot, key) in held:
             postings.remove(slot, {key: held.pop((slot, key))})
         else:
@@ -168,3 +179,24 @@ def test_postings_do_not_remember_their_order_of_arrival(entries: list[tuple[int
         fresh.add(slot, {key: count})
     assert [(k, p.tolist()) for k, p in postings.items()] == [(k, p.tolist()) for k, p in fresh.items()]
     assert (len(postings), postings.entries) == (len(fresh), len(held))
+    for key in "abcd":
+        assert postings.slots(key).tolist() == sorted(slot for slot, other in held if other == key)
+        assert postings.frequency(key) == len(postings.slots(key))
+        assert (key in postings) == (key in set(postings)) == (postings.frequency(key) > 0)
+
+
+def test_what_many_hold_is_a_line_until_few_do() -> None:
+    """A key that a sixteenth of the slots hold has its counts by slot; one that far fewer hold has none again."""
+    postings = Postings(2)
+    postings.reserve(64)
+    for slot in range(20):
+        postings.add(slot, {"common": slot + 1} | ({"rare": 1} if slot < 3 else {}))
+    line = postings.line("common")
+    assert line is not None
+    assert line.tolist() == [*range(1, 21), *[0] * 44]
+    assert postings.line("rare") is None
+    del line
+    for slot in range(1, 20):
+        postings.remove(slot, ["common"])
+    assert postings.line("common") is None
+    assert postings.slots("common").tolist() == [0]

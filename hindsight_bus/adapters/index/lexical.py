@@ -3,9 +3,8 @@
 Document frequencies and lengths count every row of the view, live or not, so that the score of one memory does not
 move when another changes state. Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009.
 
-Words that many memories hold say little and cost much. So scores are computed for few memories only, and of those that
-hold nothing but such words none is looked at once enough others are sure to be better (Turtle and Flood, "Query
-evaluation: strategies and optimizations", 1995).
+Words that many memories hold say little and cost much. So memories that hold nothing but such words are looked at only
+until enough others are sure to be better (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995).
 """
 
 from __future__ import annotations
@@ -17,17 +16,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hindsight_bus.adapters.index.postings import Packed, Postings, counts_of, packed_at, slots_of
+from hindsight_bus.adapters.index.postings import (
+    COMMON_FROM,
+    Line,
+    Packed,
+    Postings,
+    counts_of,
+    packed,
+    slots_of,
+)
 from hindsight_bus.domain import ranking
 
 _K1 = 1.2
 _B = 0.5
 _COVERED_SHARE = 0.5
-LONG_FROM = 4_096
-"""Memories that hold a word from which on it pays to do without it."""
 _ROUNDING = 1e-6
 """What sums of a few scores in another order may be off by, as a share."""
-_NO_ENTRIES = np.empty(0, np.uint32)
 
 Floats = NDArray[np.float64]
 Slots = NDArray[np.intp]
@@ -44,62 +48,68 @@ class LexicalScores:
 
 
 @dataclass(frozen=True, slots=True)
-class _Word:
-    """A word of a query that many memories hold."""
+class _Rare:
+    """A word of a query that some memories hold."""
 
-    order: int
-    """Its place in the query."""
-    posting: Packed
     rarity: float
+    posting: Packed
 
-    ceiling: float
-    """What it adds to a score at most."""
+    def entries(self, slots: Slots, least: Packed) -> Packed:
+        """Return its entries at ``slots``, whose ``least`` are given, or others if it has none; O(slots x log n)."""
+        return self.posting.take(self.posting.searchsorted(least), mode="clip")
 
 
 @dataclass(frozen=True, slots=True)
-class _Short:
-    """Who holds the words of a query that few memories hold: an entry a word and memory, word by word."""
+class _Common:
+    """A word of a query that many memories hold."""
 
-    order: Slots
-    """The word's place in the query."""
-    holders: Slots
-    counts: Packed
+    rarity: float
+    line: Line
+    ceiling: float
+    """What it adds to a score at most."""
+
+    def entries(self, slots: Slots, least: Packed) -> Packed:
+        """Return its entries at ``slots``, whose ``least`` are given; O(slots)."""
+        return least | self.counts(slots)
+
+    def counts(self, slots: Slots) -> NDArray[np.uint8]:
+        """Return how often it is in the memories at ``slots``; O(slots)."""
+        return self.line.take(slots)
 
 
 class LexicalQuery:
     """The words of one query against an index; to be dropped before that changes."""
 
     def __init__(self, index: LexicalIndex, terms: Sequence[str]) -> None:
-        wanted = list(dict.fromkeys(terms))
-        found = [index.postings.packed(term) for term in wanted]
-        lengths = [0 if packed is None else len(packed) for packed in found]
-        self.unknown = frozenset(term for term, packed in zip(wanted, found, strict=True) if packed is None)
+        postings, wanted = index.postings, list(dict.fromkeys(terms))
+        frequencies = [postings.frequency(term) for term in wanted]
+        *rarities, unit = index.rarity(np.array([*frequencies, 1])).tolist()
+        self.unknown = frozenset(
+            term for term, frequency in zip(wanted, frequencies, strict=True) if not frequency
+        )
         """The query's terms that no memory holds."""
         self.is_known = len(self.unknown) < len(wanted)
         """Whether any memory holds any of the words."""
         self._index = index
-        self._rarities = index.rarity(np.array([*lengths, 1]))
-        self._unit = float(self._rarities[-1])
-        self._total = math.fsum(self._rarities[:-1])
+        self._unit = unit
+        self._total = math.fsum(rarities)
         self._ideal = self._total * (_K1 + 1.0) / (1.0 + index.longest(len(terms)))
-        long = {n for n, length in enumerate(lengths) if length >= index.long_from}
-        self._long = [
-            _Word(n, packed, rarity := float(self._rarities[n]), rarity * index.most(packed))
-            for n, packed in enumerate(found)
-            if n in long and packed is not None
+        self._words = [
+            self._word(term, rarity)
+            for term, rarity in zip(wanted, rarities, strict=True)
+            if term not in self.unknown
         ]
-        short = {n: packed for n, packed in enumerate(found) if n not in long and packed is not None}
-        entries = np.concatenate([*short.values(), _NO_ENTRIES])
-        order = np.repeat(np.array([*short], np.intp), [lengths[n] for n in short])
-        self._short = _Short(order, slots_of(entries).astype(np.intp), counts_of(entries))
 
     def scores(self, slots: Slots) -> LexicalScores:
-        """Return the scores of some slots, distinct and sorted; O(short postings, slots x words)."""
-        order, places, counts = self._hits(slots)
-        each = self._rarities[order]
+        """Return the scores of some slots, distinct; O(slots x words x log n)."""
+        least = packed(slots)
+        entries = np.array([word.entries(slots, least) for word in self._words], np.uint32)
+        entries = entries.reshape(len(self._words), len(slots))
+        counts = np.where(slots_of(entries) == slots, counts_of(entries), 0)
+        rarities = np.array([word.rarity for word in self._words])[:, None]
         return LexicalScores(
-            _summed(places, each * self._index.saturated(slots[places], counts), len(slots)),
-            _summed(places, each / self._total, len(slots)),
+            _summed(rarities * _saturated(counts, self._index.saturation(slots))),
+            _summed(rarities / self._total * (counts > 0)),
         )
 
     def share(self, scores: LexicalScores) -> Floats:
@@ -113,59 +123,63 @@ class LexicalQuery:
 
     def contenders(self, mask: Mask, k: int) -> Slots:
         """Return slots among ``mask``, shape (n,), sorted: the ``k`` of the greatest BM25 and few others."""
-        short = self._short
-        parts = self._rarities[short.order] * self._index.saturated(short.holders, short.counts)
-        sums, left = _summed(short.holders, parts, len(mask)), 0.0
-        some = None if mask.all() else mask
-        rarest_first = sorted(self._long, key=lambda word: -word.rarity)
-        least = _least(sums, some, k)
-        while rarest_first:
-            left = math.fsum(word.ceiling for word in rarest_first)
-            if left < least:
-                break  # nothing is among the best that holds none but the words left
-            word, left = rarest_first.pop(0), 0.0
-            holders = slots_of(word.posting).astype(np.intp)
-            sums[holders] += word.rarity * self._index.saturated(holders, counts_of(word.posting))
-            least = _least(sums, some, k)
-        enough = _enough(least, left)
-        found = sums >= enough if enough > 0.0 else sums > 0.0
-        slots = np.flatnonzero(found if some is None else found & some)
-        return self._narrowed(slots, sums[slots], rarest_first, k)
+        slots, sums = self._of_rare(mask)
+        if rest := [word for word in self._words if isinstance(word, _Common)]:
+            rest.sort(key=lambda word: -word.rarity)
+            slots, sums = self._with_common(slots, sums, rest, mask.copy(), k)
+        return np.sort(slots[sums >= _enough(_least(sums, k), 0.0)])
 
-    def _narrowed(self, slots: Slots, sums: Floats, words: Sequence[_Word], k: int) -> Slots:
-        """Return those of ``slots`` that are still among the best when ``words`` are counted in."""
-        for done, word in enumerate(words, 1):
-            counts = counts_of(packed_at(word.posting, slots))
-            sums += word.rarity * self._index.saturated(slots, counts)
-            left = math.fsum(each.ceiling for each in words[done:])
-            kept = sums >= _enough(ranking.kth_greatest(sums, k), left)
-            slots, sums = slots[kept], sums[kept]
-        return slots
+    def _word(self, term: str, rarity: float) -> _Rare | _Common:
+        line = self._index.postings.line(term)
+        if line is None:
+            return _Rare(rarity, self._index.postings.posting(term))
+        return _Common(rarity, line, rarity * self._index.most(int(line.max())))
 
-    def _hits(self, slots: Slots) -> tuple[Slots, Slots, Packed]:
-        """Return (word's place in the query, place in ``slots``, count) of each word that each slot holds, in order."""
-        places = np.full(self._index.capacity, -1, np.int32)
-        places[slots] = np.arange(len(slots), dtype=np.int32)
-        place = places[self._short.holders]
-        held = np.flatnonzero(place >= 0)
-        found = [(self._short.order[held], place[held].astype(np.intp), self._short.counts[held])]
-        for word in self._long:
-            entries = packed_at(word.posting, slots)
-            there = np.flatnonzero(entries)
-            found.append((np.full(len(there), word.order), there, counts_of(entries[there])))
-        if len(found) == 1:
-            return found[0]
-        order, at, counts = map(np.concatenate, zip(*found, strict=True))
-        in_turn = np.argsort(order, kind="stable")  # no sum may depend on how common the words are
-        return order[in_turn], at[in_turn], counts[in_turn]
+    def _of_rare(self, mask: Mask) -> tuple[Slots, Floats]:
+        """Return the slots among ``mask`` that hold words that few do, and what these words score."""
+        words = [word for word in self._words if isinstance(word, _Rare)]
+        if not words:
+            return np.empty(0, np.intp), np.empty(0)
+        entries = np.concatenate([word.posting for word in words])
+        rarities = np.repeat([word.rarity for word in words], [len(word.posting) for word in words])
+        holders = slots_of(entries).astype(np.intp)
+        parts = rarities * _saturated(counts_of(entries), self._index.saturation(holders))
+        sums = np.bincount(holders, parts, len(mask)).astype(np.float64, copy=False)
+        slots = np.flatnonzero(mask & (sums > 0.0))
+        return slots, sums[slots]
+
+    def _with_common(
+        self, slots: Slots, sums: Floats, rest: Sequence[_Common], unseen: Mask, k: int
+    ) -> tuple[Slots, Floats]:
+        """Return ``slots`` and others that may be among the ``k`` best, and what all of them score; in no order."""
+        sums = sums + self._parts(rest, slots)
+        unseen[slots] = False
+        least = _least(sums, k)
+        while rest and _left(rest) >= least:  # what holds but words left might be among the best
+            word, *rest = rest
+            fresh = np.flatnonzero(unseen & (word.line[: len(unseen)] > 0))
+            unseen[fresh] = False
+            more = self._parts([word], fresh)
+            kept = more >= _enough(least, _left(rest))
+            fresh, more = fresh[kept], more[kept]
+            slots = np.concatenate((slots, fresh))
+            sums = np.concatenate((sums, more + self._parts(rest, fresh)))
+            least = _least(sums, k)
+        return slots, sums
+
+    def _parts(self, words: Sequence[_Common], slots: Slots) -> Floats:
+        """Return what ``words`` add to the scores of ``slots``."""
+        sums, saturation = np.zeros(len(slots)), self._index.saturation(slots)
+        for word in words:
+            sums += word.rarity * _saturated(word.counts(slots), saturation)
+        return sums
 
 
 class LexicalIndex:
-    """Inverted index from terms to slots. Words that ``long_from`` memories hold are gone through only if they must."""
+    """Inverted index from terms to slots; for ``common_from`` see ``Postings``."""
 
-    def __init__(self, long_from: int = LONG_FROM) -> None:
-        self.long_from = long_from
-        self.postings = Postings()
+    def __init__(self, common_from: int = COMMON_FROM) -> None:
+        self.postings = Postings(common_from)
         self._lengths = np.zeros(0, np.float32)
         self._documents = 0
         self._total_length = 0
@@ -174,14 +188,10 @@ class LexicalIndex:
 
     def reserve(self, capacity: int) -> None:
         """Make room for slots below ``capacity``."""
+        self.postings.reserve(capacity)
         grown = np.zeros(capacity, np.float32)
         grown[: len(self._lengths)] = self._lengths
         self._lengths = grown
-
-    @property
-    def capacity(self) -> int:
-        """Slots that there is room for."""
-        return len(self._lengths)
 
     def add(self, slot: int, counts: Mapping[str, int]) -> None:
         """Enter a document by its term counts; O(terms)."""
@@ -212,22 +222,37 @@ class LexicalIndex:
         average = self._average
         return _K1 * (1.0 - _B + _B * max(terms, average) / average)
 
-    def saturated(self, slots: Slots, counts: NDArray[np.uint32]) -> Floats:
-        """Return what counts in memories of their lengths are worth, 0 to k1 + 1."""
-        often = counts.astype(np.float32)
-        saturation = _K1 * (1.0 - _B) + (_K1 * _B / self._average) * self._lengths[slots]
-        return np.asarray(often * (_K1 + 1.0) / (often + saturation))
+    def saturation(self, slots: Slots) -> NDArray[np.float32]:
+        """Return what tames the counts of memories of their lengths."""
+        return np.asarray(_K1 * (1.0 - _B) + (_K1 * _B / self._average) * self._lengths[slots])
 
-    def most(self, posting: Packed) -> float:
-        """Return what the greatest count of a posting is worth at most, whatever the lengths."""
-        most = int(counts_of(posting).max())
-        shortest = max(self._shortest, 1)
-        saturation = _K1 * (1.0 - _B + _B * shortest / self._average)
-        return (1.0 + _ROUNDING) * most * (_K1 + 1.0) / (most + saturation)
+    def most(self, count: int) -> float:
+        """Return what a count is worth at most, whatever the length."""
+        saturation = _K1 * (1.0 - _B + _B * max(self._shortest, 1) / self._average)
+        return (1.0 + _ROUNDING) * count * (_K1 + 1.0) / (count + saturation)
 
     @property
     def _average(self) -> float:
         return self._total_length / self._documents
+
+
+def _saturated(counts: NDArray[np.unsignedinteger], saturation: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return what counts are worth, 0 to k1 + 1."""
+    often = counts.astype(np.float32)
+    return np.asarray(often * (_K1 + 1.0) / (often + saturation))
+
+
+def _summed(parts: Floats) -> Floats:
+    """Return the sums of parts, shape (words, n), added in the same order whatever n is."""
+    sums = np.zeros(parts.shape[1])
+    for each in parts:
+        sums += each
+    return sums
+
+
+def _left(words: Sequence[_Common]) -> float:
+    """Return what words add to a score at most."""
+    return math.fsum(word.ceiling for word in words)
 
 
 def _enough(least: float, left: float) -> float:
@@ -235,12 +260,6 @@ def _enough(least: float, left: float) -> float:
     return (1.0 - _ROUNDING) * (least - left)
 
 
-def _least(sums: Floats, mask: Mask | None, k: int) -> float:
-    """Return the ``k``-th greatest sum among ``mask``; 0 where fewer are above 0."""
-    if len(sums) < k:
-        return 0.0
-    return ranking.kth_greatest(sums if mask is None else sums * mask, k)
-
-
-def _summed(holders: Slots, parts: Floats, slots: int) -> Floats:
-    return np.bincount(holders, weights=parts, minlength=slots).astype(np.float64, copy=False)
+def _least(sums: Floats, k: int) -> float:
+    """Return the ``k``-th greatest sum; 0 where there are fewer."""
+    return ranking.kth_greatest(sums, k) if len(sums) >= k else 0.0
