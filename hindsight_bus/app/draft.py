@@ -7,6 +7,7 @@ from hindsight_bus.domain.memory import Attachment, Cardinality, Channel, Memory
 from hindsight_bus.domain.names import Namespace, ResourceName
 from hindsight_bus.domain.policy import Policy
 from hindsight_bus.domain.values import Value
+from hindsight_bus.domain.vectors import StoredVector
 from hindsight_bus.ports import Vectors
 
 
@@ -25,8 +26,8 @@ class WriteDraft(Value):
     about: str = ""
     language: str = ""
     attachments: tuple[Attachment, ...] = ()
-    vector: Vectors | None = None
-    """float32, shape (d,), L2-normalised."""
+    vector: StoredVector | Vectors | None = None
+    """Shape (d,), L2-normalised, in float16 as it is stored or in float32."""
     confidence: float | None = None
     importance: float | None = None
     explicit: bool = False

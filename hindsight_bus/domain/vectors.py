@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hindsight_bus.domain.errors import InvalidField
 
 Vector = NDArray[np.float32]
+StoredVector = NDArray[np.float16]
 
 _STORED = np.dtype("<f2")
 _SHORTEST, _LONGEST = 1e-100, 1e100
@@ -22,7 +23,14 @@ _UNIT_TOLERANCE = 0.02
 def normalise(
     values: Sequence[float] | NDArray[np.floating], field: str = "memory.vector", dimension: int = 0
 ) -> Vector:
-    """Return ``values`` at length 1, rounded through float16: float32, shape (d,).
+    """Return ``values`` as ``rounded`` does, widened to float32, shape (d,)."""
+    return widened(rounded(values, field, dimension))
+
+
+def rounded(
+    values: Sequence[float] | NDArray[np.floating], field: str = "memory.vector", dimension: int = 0
+) -> StoredVector:
+    """Return ``values`` at length 1, as they are stored: float16, shape (d,).
 
     ``dimension`` is the one required; 0 takes any. Raises ``InvalidField`` naming ``field`` for another shape or
     dimension, for NaN or infinity, and for a vector of length 0, which has no direction.
@@ -36,7 +44,7 @@ def normalise(
     if not _SHORTEST < length < _LONGEST:  # or it is NaN
         vector = _scaled(vector, field)
         length = _length(vector)
-    return round_half(vector / length)
+    return (vector / length).astype(_STORED)
 
 
 def _length(vector: NDArray[np.float64]) -> float:
@@ -60,7 +68,7 @@ def round_half(vectors: NDArray[np.floating]) -> Vector:
     return widened(vectors.astype(_STORED))
 
 
-def widened(vectors: NDArray[np.float16]) -> Vector:
+def widened(vectors: StoredVector) -> Vector:
     """Return finite float16 numbers as float32, exactly; several times as fast as NumPy's own conversion."""
     bits = vectors.view(np.int16).astype(np.int32)
     bits <<= 13  # sign and fraction are where float32 has them, the exponent counts from another nought
@@ -72,7 +80,7 @@ def widened(vectors: NDArray[np.float16]) -> Vector:
 
 def to_bytes(vector: NDArray[np.floating]) -> bytes:
     """Return the stored form: float16, little endian, 2 bytes a dimension."""
-    return vector.astype(_STORED).tobytes()
+    return vector.astype(_STORED, copy=False).tobytes()
 
 
 def from_bytes(stored: bytes) -> Vector:

@@ -34,7 +34,7 @@ def line(text: str, field: str, max_chars: int) -> str:
     """Return a short text without control characters."""
     if len(text) > max_chars:
         raise InvalidField(field, f"has {len(text)} characters, at most {max_chars}")
-    if _CONTROL.search(text):
+    if text and _CONTROL.search(text):
         raise InvalidField(field, "must not contain control characters")
     return text
 

@@ -85,13 +85,13 @@ def source_of(text: str) -> str:
     return fields.line(text, "source", 512)
 
 
-def vector_of(values: Sequence[float], field: str) -> vectors.Vector | None:
-    """Return a caller's vector, normalised; None when there is none."""
+def vector_of(values: Sequence[float], field: str) -> vectors.StoredVector | None:
+    """Return a caller's vector, at length 1 and as it is stored; None when there is none."""
     if not values:
         return None
     if len(values) > _MAX_DIMENSION:
         raise InvalidField(field, f"has {len(values)} dimensions, at most {_MAX_DIMENSION}")
-    return vectors.normalise(values, field)
+    return vectors.rounded(values, field)
 
 
 def _text(memory: pb.Memory) -> str:

@@ -16,6 +16,7 @@ from hindsight_bus.domain.memory import MemoryState, MemoryType
 from hindsight_bus.domain.policy import RankingProfile, RankingWeights
 from hindsight_bus.domain.position import MAX_TOKENS, Positions
 from hindsight_bus.domain.query import LIVE_STATES, Filter, SearchChannel
+from hindsight_bus.domain.vectors import Vector, widened
 from hindsight_bus.transport.codec import fields
 from hindsight_bus.transport.codec.memories import fill_memory, vector_of
 
@@ -36,7 +37,7 @@ def decode_search(request: SearchMemoriesRequest, tenant: str) -> SearchRequest:
         namespaces=fields.namespaces(request.namespaces, tenant),
         query=_question(request.query),
         top_k=fields.whole(request.top_k, "top_k", 0, _MAX_TOP_K) or DEFAULT_TOP_K,
-        vector=vector_of(request.vector, "vector"),
+        vector=_vector(request),
         as_agent=fields.optional_part(request.as_agent, "as_agent"),
         for_user=fields.optional_part(request.for_user, "for_user"),
         filter=decode_filter(request.filter),
@@ -48,6 +49,11 @@ def decode_search(request: SearchMemoriesRequest, tenant: str) -> SearchRequest:
         without=fields.members(request.without, SearchChannel, "without"),
         max_tokens=fields.whole(request.max_tokens, "max_tokens", 0, _MAX_TOKENS),
     )
+
+
+def _vector(request: SearchMemoriesRequest) -> Vector | None:
+    stored = vector_of(request.vector, "vector")
+    return None if stored is None else widened(stored)
 
 
 def _question(text: str) -> str:
