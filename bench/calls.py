@@ -8,6 +8,7 @@ from bench.data import Namespace
 from bench.load import Call, Sample, closed_loop
 from bench.report import Goal, Result
 from bench.rig import Rig
+from bench.store import settle
 
 IN_FLIGHT = (1, 32)
 _WRITE = Goal(must=0.3, aim=0.6)
@@ -26,13 +27,19 @@ async def measure(
     calls = _calls(rig, read, written)
     for in_flight in IN_FLIGHT:
         runs: dict[str, list[Sample]] = {name: [] for name in calls}
-        for call in calls.values():
-            await closed_loop(call, in_flight, _WARM_UP_S)
         for _ in range(rounds):
             for name, call in calls.items():
-                runs[name].append(await closed_loop(call, in_flight, seconds))
+                runs[name].append(await _steady(rig, call, in_flight, seconds))
         for result in _compared(runs, in_flight):
             yield result
+
+
+async def _steady(rig: Rig, call: Call, in_flight: int, seconds: float) -> Sample:
+    """Measure a kind of call while it pays for the work that it leaves behind, and for no other's."""
+    await closed_loop(call, in_flight, _WARM_UP_S)
+    sample = await closed_loop(call, in_flight, seconds)
+    await settle(rig)
+    return sample
 
 
 def _calls(rig: Rig, read: list[Namespace], written: list[Namespace]) -> Mapping[str, Call]:
