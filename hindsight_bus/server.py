@@ -124,7 +124,7 @@ class Server:
 
     def _servicers(self) -> dict[ServiceDescriptor, object]:
         app, config = self._app, self._config
-        outcomes = Outcomes(is_fsynced=app.log.is_fsynced)
+        outcomes = Outcomes(lambda: app.log.is_fsynced)
         servicers: dict[ServiceDescriptor, object] = {}
         if "memory" in config.roles:
             servicers[_service(memory_service_pb2)] = MemoryServicer(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from functools import partial
 
 import pytest
 from redis.asyncio import Redis
@@ -169,6 +170,18 @@ async def test_a_server_without_fsync_is_known_as_such(url: str, admin: Redis) -
         log = await ValkeyLog.open(url, partitions=4)
         assert not log.is_fsynced
         await log.close()
+
+
+async def test_a_server_that_stops_to_fsync_is_known_as_such(log: ValkeyLog, admin: Redis) -> None:
+    """An operator may change it under way, and back."""
+
+    async def is_known(is_fsynced: bool) -> bool:
+        return log.is_fsynced is is_fsynced
+
+    assert log.is_fsynced
+    async with setting(admin, "appendfsync", "everysec", "always"):
+        await until(partial(is_known, False))
+    await until(partial(is_known, True))
 
 
 async def test_wakeups_go_on_after_a_cut(log: ValkeyLog, admin: Redis) -> None:

@@ -89,7 +89,7 @@ class Services:
     def __init__(self, publish_in_flight: int = 64) -> None:
         self.app = NotingApp()
         app = cast(Any, self.app)  # a servicer takes use cases by their classes
-        outcomes = Outcomes(is_fsynced=True)
+        outcomes = Outcomes(lambda: True)
         self.streams = OpenStreams(100, 100)
         log = structlog.wrap_logger(None, processors=[_drop])
         boundary = Boundary(OpenAccess(), self.streams, NoMetrics(), log)

@@ -9,6 +9,7 @@ from typing import Any
 
 from hindsight_bus.adapters.valkey.client import REPLY_TIMEOUT_S, Client
 from hindsight_bus.adapters.valkey.clock import StoreClock
+from hindsight_bus.adapters.valkey.durability import StoreDurability
 from hindsight_bus.adapters.valkey.encoding import encode_commit
 from hindsight_bus.adapters.valkey.groups import ValkeyGroups
 from hindsight_bus.adapters.valkey.keys import PartitionKeys
@@ -49,13 +50,21 @@ SERVED_TTL_MS = 24 * 3600 * 1000
 class ValkeyLog:
     """The change log and its records on one server. Make it with ``open``; it lives in that event loop."""
 
-    def __init__(self, client: Client, server: Server, clock: StoreClock, partitions: int) -> None:
+    def __init__(
+        self,
+        client: Client,
+        server: Server,
+        clock: StoreClock,
+        durability: StoreDurability,
+        partitions: int,
+    ) -> None:
         self._client = client
         self._server = server
         self._clock = clock
+        self._durability = durability
         self._keys = [PartitionKeys(number) for number in range(partitions + 1)]
         self._scripts = Scripts()
-        self._clock_task = asyncio.create_task(clock.run())
+        self._tasks = [asyncio.create_task(each.run()) for each in (clock, durability)]
 
     @classmethod
     async def open(
@@ -74,15 +83,16 @@ class ValkeyLog:
         try:
             server = await probe(client)
             await settle_partitions(client, partitions)
-            clock = StoreClock(client)
+            clock, durability = StoreClock(client), StoreDurability(client)
             await clock.refresh()
+            await durability.refresh()
         except StoreUnavailable as problem:
             await client.close()
             raise StoreUnavailable(f"the store cannot be used: {problem.__cause__}") from problem
         except BaseException:
             await client.close()
             raise
-        return cls(client, server, clock, partitions)
+        return cls(client, server, clock, durability, partitions)
 
     @property
     def partitions(self) -> int:
@@ -92,7 +102,7 @@ class ValkeyLog:
     @property
     def is_fsynced(self) -> bool:
         """Tell whether a commit is on disk before its acknowledgement."""
-        return self._server.is_fsynced
+        return self._durability.is_fsynced
 
     @property
     def server(self) -> Server:
@@ -284,9 +294,10 @@ class ValkeyLog:
         return score is not None and int(score) >= since_ms
 
     async def close(self) -> None:
-        """Stop refreshing the time and close the connections."""
-        self._clock_task.cancel()
-        await asyncio.wait([self._clock_task])
+        """Stop asking what changes by itself, and close the connections."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.wait(self._tasks)
         await self._client.close()
 
     def _of(self, namespace: Namespace) -> PartitionKeys:

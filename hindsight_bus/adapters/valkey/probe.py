@@ -14,7 +14,6 @@ from hindsight_bus.domain.values import SCHEMA
 _log = structlog.get_logger(__name__)
 
 OLDEST_VERSION = (7, 0)
-_SETTINGS = (b"appendonly", b"appendfsync", b"maxmemory-policy")
 
 
 class UnfitStore(Exception):
@@ -28,8 +27,6 @@ class Server:
     name: str
     """``valkey`` or ``redis``."""
     version: str
-    is_fsynced: bool
-    """A change is on disk before its reply. False also where the server does not let us see its settings."""
 
 
 async def probe(client: Client) -> Server:
@@ -42,15 +39,11 @@ async def probe(client: Client) -> Server:
         raise UnfitStore("the store is a replica: name its primary")
     if info.get("cluster_enabled") == "1":
         raise UnfitStore("the store is a node of a cluster, which is not supported yet")
-    settings = await _settings(client)
-    policy = settings.get("maxmemory-policy", "noeviction")
+    policy = await _eviction(client)
     if policy != "noeviction":
         _log.warning("store.may_evict", advice="set maxmemory-policy to noeviction", policy=policy)
-    is_fsynced = settings.get("appendonly") == "yes" and settings.get("appendfsync") == "always"
-    if not is_fsynced:
-        _log.warning("store.not_fsynced", advice="set appendonly yes and appendfsync always")
     name = info.get("server_name", "valkey" if "valkey_version" in info else "redis")
-    return Server(name, info.get("valkey_version", compatible), is_fsynced)
+    return Server(name, info.get("valkey_version", compatible))
 
 
 async def settle_partitions(client: Client, partitions: int) -> None:
@@ -64,14 +57,14 @@ async def settle_partitions(client: Client, partitions: int) -> None:
         raise UnfitStore(f"the store was first used with {fixed} partitions and cannot have {partitions}")
 
 
-async def _settings(client: Client) -> dict[str, str]:
-    """Return the settings that matter; empty where CONFIG is forbidden."""
+async def _eviction(client: Client) -> str:
+    """Return the policy of eviction; ``noeviction`` where CONFIG is forbidden."""
     try:
-        replies = [await client.read(b"CONFIG", b"GET", name) for name in _SETTINGS]
+        [_, policy] = await client.read(b"CONFIG", b"GET", b"maxmemory-policy")
     except StoreUnavailable as problem:
         _log.warning("store.settings_hidden", problem=str(problem.__cause__))
-        return {}
-    return {reply[0].decode(): reply[1].decode() for reply in replies if reply}
+        return "noeviction"
+    return str(policy.decode())
 
 
 def _parse_info(raw: bytes) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hbus.v1 import bus_service_pb2
 from hbus.v1 import memory_service_pb2 as pb
@@ -22,13 +22,13 @@ from hindsight_bus.transport.errors import failure_of
 class Outcomes:
     """Encodes outcomes; every one says how durable it is."""
 
-    def __init__(self, *, is_fsynced: bool) -> None:
-        self._durability = Durability.DURABILITY_FSYNCED if is_fsynced else Durability.DURABILITY_DELAYED
+    def __init__(self, is_fsynced: Callable[[], bool]) -> None:
+        self._is_fsynced = is_fsynced
 
     @property
     def durability(self) -> Durability:
-        """How durable what is acknowledged is."""
-        return self._durability
+        """How durable what is acknowledged is at present."""
+        return Durability.DURABILITY_FSYNCED if self._is_fsynced() else Durability.DURABILITY_DELAYED
 
     def written(self, outcome: Outcome, tenant: str) -> pb.WriteMemoryResponse:
         """Return the answer to a write."""
@@ -36,7 +36,7 @@ class Outcomes:
             decision=fields.number(outcome.decision),
             conflict=encode_conflict(outcome.conflict) if outcome.conflict else None,
             reason=outcome.reason,
-            durability=self._durability,
+            durability=self.durability,
         )
         response.token.token = outcome.positions.encode(tenant)
         if outcome.memory:
@@ -51,7 +51,7 @@ class Outcomes:
             conflict=encode_conflict(outcome.conflict) if outcome.conflict else None,
             reason=outcome.reason,
             token=encode_token(outcome.positions, tenant),
-            durability=self._durability,
+            durability=self.durability,
         )
 
     def forgotten(self, outcome: Outcome, tenant: str) -> pb.ForgetMemoryResponse:
@@ -59,7 +59,7 @@ class Outcomes:
         return pb.ForgetMemoryResponse(
             memory=encode_memory(outcome.memory) if outcome.memory else None,
             token=encode_token(outcome.positions, tenant),
-            durability=self._durability,
+            durability=self.durability,
         )
 
     def restored(self, outcome: Outcome, tenant: str) -> pb.RestoreMemoryResponse:
@@ -68,7 +68,7 @@ class Outcomes:
             memory=encode_memory(outcome.memory) if outcome.memory else None,
             conflict=encode_conflict(outcome.conflict) if outcome.conflict else None,
             token=encode_token(outcome.positions, tenant),
-            durability=self._durability,
+            durability=self.durability,
         )
 
     def used(self, outcome: UsageOutcome, tenant: str) -> pb.RecordUsageResponse:
@@ -77,7 +77,7 @@ class Outcomes:
             used=map(str, outcome.used),
             utilisation=len(outcome.used) / outcome.retrieved if outcome.retrieved else 0.0,
             token=encode_token(outcome.positions, tenant),
-            durability=self._durability,
+            durability=self.durability,
         )
 
     def resolved(self, resolved: Resolved, tenant: str) -> bus_service_pb2.ResolveConflictResponse:
@@ -86,7 +86,7 @@ class Outcomes:
             conflict=encode_conflict(resolved.conflict),
             memories=map(encode_memory, resolved.memories),
             token=encode_token(resolved.positions, tenant),
-            durability=self._durability,
+            durability=self.durability,
         )
 
     def result(self, outcome: Outcome | HbusError, tenant: str) -> pb.WriteResult:
