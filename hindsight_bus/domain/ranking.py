@@ -52,6 +52,8 @@ _USE_LIFT = 0.3
 """How much of the way to 1 a memory is lifted that every answer uses."""
 _UNUSED_SUPPORT = 4
 """Times that a memory counts as given and not used, before anything was reported."""
+_MANY = 2_000
+"""Values that it takes longer to part than to sample first."""
 
 
 class Evidence(Value):
@@ -111,7 +113,7 @@ def centred(cosine: Floats, background: Floats, usual: Floats) -> Floats:
     ``background`` is that of the query's and each memory's languages, ``usual`` that of texts in one language, on
     average over the two, which gives the scale: noise reaches as far on it in every pair of languages.
     """
-    return np.clip((cosine - background) / np.maximum(1.0 - np.maximum(background, usual), 1e-6), 0.0, 1.0)
+    return _clipped((cosine - background) / np.maximum(1.0 - np.maximum(background, usual), 1e-6))
 
 
 def closeness(evidence: Evidence) -> Floats:
@@ -123,8 +125,8 @@ def closeness(evidence: Evidence) -> Floats:
 
 def strength(evidence: Evidence) -> Floats:
     """Return 0 to 1: how well the words and the meaning of each candidate fit; monotone in both."""
-    words = np.clip(evidence.share, 0.0, 1.0)
-    return np.clip(_DENSE_SHARE * closeness(evidence) + (1.0 - _DENSE_SHARE) * words, 0.0, 1.0)
+    words = _clipped(evidence.share)
+    return _clipped(_DENSE_SHARE * closeness(evidence) + (1.0 - _DENSE_SHARE) * words)
 
 
 def lifted(strength: Floats, neighbours: NDArray[np.intp]) -> Floats:
@@ -145,7 +147,7 @@ def fitted(strength: Floats, evidence: Evidence) -> Floats:
     """Return 0 to 1: strengths raised by a date and a subject that the query names; a strength of 1 stays first."""
     for share, named in ((_TEMPORAL_SHARE, evidence.temporal), (_SUBJECT_SHARE, evidence.subject)):
         strength = strength + (1.0 - strength) * share * named
-    return np.clip(strength, 0.0, 1.0)
+    return _clipped(strength)
 
 
 def answering(evidence: Evidence, calibration: Calibration, among: int = 1) -> Floats:
@@ -203,14 +205,19 @@ def importance(
     base = (1.0 - _CONFIDENCE_SHARE) * stated + _CONFIDENCE_SHARE * confidence
     doubt = (1.0 - base) * (1.0 - _EXPLICIT_LIFT * explicit) * (1.0 - _PINNED_LIFT * pinned)
     doubt = doubt * (1.0 - _USE_LIFT * use)
-    return np.asarray(np.clip(1.0 - doubt, 0.0, 1.0))
+    return _clipped(1.0 - doubt)
 
 
 def combine(relevance: Floats, recency: Floats, importance: Floats, weights: RankingWeights) -> Floats:
     """Return the score, 0 to 1: the factors' sum under ``weights``, which are scaled to sum 1."""
     scaled = weights.normalised()
     score = scaled.relevance * relevance + scaled.recency * recency + scaled.importance * importance
-    return np.clip(score, 0.0, 1.0)
+    return _clipped(score)
+
+
+def _clipped(values: Floats) -> Floats:
+    """Return values within 0 to 1; NaN stays. Several times as fast as ``np.clip`` for a hundred."""
+    return np.asarray(np.minimum(np.maximum(values, 0.0), 1.0))
 
 
 def contenders(values: NDArray[Any], k: int) -> NDArray[np.intp]:
@@ -223,7 +230,9 @@ def contenders(values: NDArray[Any], k: int) -> NDArray[np.intp]:
 def kth_greatest(values: NDArray[Any], k: int) -> float:
     """Return the ``k``-th greatest of at least ``k`` values; O(n)."""
     step = math.isqrt(len(values) // k)
-    if step > 1:  # no sample has a greater one, and few values exceed that: cheaper than to part them all
+    if (
+        step > 1 and len(values) > _MANY
+    ):  # no sample has a greater one, and few values exceed that: cheaper than to part them all
         sampled = kth_greatest(values[::step], k)
         values = values[values > sampled]
         if len(values) < k:

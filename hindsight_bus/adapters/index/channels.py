@@ -305,9 +305,12 @@ def _within(held: Indexes, heard: _Heard, told: Mask, most: int) -> list[Slots]:
 def _with_neighbours(held: Indexes, heard: _Heard, mask: Mask, told: _Told) -> Found:
     strength = ranking.strength(told.evidence)
     strongest = told.slots[ranking.contenders(strength, _LOOKED_AROUND)[:_LOOKED_AROUND]]
-    around = held.conversations.around(strongest.tolist(), [held.row(slot) for slot in strongest.tolist()])
+    around = held.conversations.around(strongest.tolist(), held.rows)
     around[~mask[around]] = -1
-    beside = np.unique(around[around >= 0])
+    are_there = around >= 0
+    if not are_there.any():
+        return Found(told.slots, told.evidence, told.bm25, strength, strength)
+    beside = np.unique(around[are_there])
     places = np.searchsorted(told.slots, beside).clip(max=len(told.slots) - 1)
     others = beside[told.slots[places] != beside]
     if len(others):

@@ -43,12 +43,16 @@ class Conversations:
         if not places:
             del self._places[key]
 
-    def around(self, slots: Sequence[int], rows: Sequence[Row]) -> NDArray[np.intp]:
-        """Return the slots two before, one before, one after and two after each row, shape (n, 4); -1 for none."""
+    def around(self, slots: Sequence[int], rows: Sequence[Row | None]) -> NDArray[np.intp]:
+        """Return the slots two before, one before, one after and two after each one, shape (n, 4); -1 for none.
+
+        ``rows`` are all rows, by slot.
+        """
         found = np.full((len(slots), len(_OFFSETS)), -1, dtype=np.intp)
-        for line, (slot, row) in enumerate(zip(slots, rows, strict=True)):
-            key = _key_of(row)
-            if key is None:
+        for line, slot in enumerate(slots if self._places else ()):
+            row = rows[slot]
+            key = None if row is None else _key_of(row)
+            if row is None or key is None:
                 continue
             places = self._places[key]
             at = bisect_left(places, _place_of(slot, row))

@@ -90,7 +90,8 @@ class DenseIndex:
         missing = top - self._index.ntotal
         if missing > 0:
             self._index.add_sa_codes(np.zeros((missing, self._index.sa_code_size()), np.uint8))
-        self._vectors()[slots] = vectors
+            self._vectors = self._stored()
+        self._vectors[slots] = vectors
         self.held[slots] = True
         self.count += len(slots)
         wide = widened(vectors)
@@ -113,7 +114,7 @@ class DenseIndex:
 
     def at(self, slots: Slots) -> NDArray[np.float16]:
         """Return the vectors at ``slots``, float16, shape (n, d)."""
-        return self._vectors().take(slots, axis=0) if self.dimension else np.empty((0, 0), np.float16)
+        return self._vectors.take(slots, axis=0) if self.dimension else np.empty((0, 0), np.float16)
 
     def cosines(self, query: NDArray[np.float32], slots: Slots) -> NDArray[np.float64]:
         """Return exact cosines, shape (n,); NaN where a slot holds no vector."""
@@ -173,9 +174,11 @@ class DenseIndex:
     def _exactly(self, queries: NDArray[np.float32], k: int, wanted: int, allowed: Mask) -> Iterable[Slots]:
         if not len(queries):
             return []
-        bits = np.packbits(allowed[: self._index.ntotal], bitorder="little")
-        selector = faiss.IDSelectorBitmap(bits)  # type: ignore[call-arg, arg-type]
-        parameters = faiss.SearchParameters(sel=selector)  # type: ignore[call-arg]
+        parameters = None
+        if not allowed.all():
+            bits = np.packbits(allowed[: self._index.ntotal], bitorder="little")
+            selector = faiss.IDSelectorBitmap(bits)  # type: ignore[call-arg, arg-type]
+            parameters = faiss.SearchParameters(sel=selector)  # type: ignore[call-arg]
         cosines, slots = self._index.search(queries, wanted, params=parameters)
         if wanted <= k:
             return list(slots)
@@ -185,7 +188,7 @@ class DenseIndex:
         ]
 
     def _within(
-        self, query: NDArray[np.float32], least: np.float32, parameters: faiss.SearchParameters
+        self, query: NDArray[np.float32], least: np.float32, parameters: faiss.SearchParameters | None
     ) -> Slots:
         below = float(np.nextafter(least, np.float32(-2.0)))
         return np.asarray(self._index.range_search(query[None], below, params=parameters)[2])
@@ -213,9 +216,10 @@ class DenseIndex:
         scan.top = upto
 
     def _wide(self, slots: Slots) -> NDArray[np.float32]:
-        return widened(self._vectors().take(slots, axis=0))
+        return widened(self._vectors.take(slots, axis=0))
 
-    def _vectors(self) -> NDArray[np.float16]:
+    def _stored(self) -> NDArray[np.float16]:
+        """Return the index's own vectors by slot, shape (n, d), to be read and written until it grows."""
         codes = self._index.codes
         flat = faiss.rev_swig_ptr(codes.data(), codes.size())
         return np.asarray(flat.view(_HALF).reshape(self._index.ntotal, self.dimension))

@@ -33,14 +33,14 @@ def search(held: Indexes, queries: Sequence[ViewQuery]) -> list[list[Candidate]]
     answers: list[list[Candidate]] = [[] for _ in queries]
     for (wanted, now_ms, apart), members in groups.items():
         mask = held.columns.matching(wanted, now_ms, len(held.rows))
-        pinned = mask & held.columns["pinned"][: len(mask)] if apart else np.zeros(0, bool)
+        pinned = mask & held.columns["pinned"][: len(mask)] if apart else np.zeros(len(mask), bool)
         rest = mask & ~pinned if apart else mask
         near = _nearest(held, [queries[number] for number in members], rest)
         for number, neighbours in zip(members, near, strict=True):
-            answers[number] = _answer(held, queries[number], rest, neighbours)
-            answers[number] += _listed(
-                held, queries[number], np.flatnonzero(pinned), queries[number].pinned_apart
-            )
+            query = queries[number]
+            answers[number] = _answer(held, query, rest, neighbours)
+            if apart:
+                answers[number] += _listed(held, query, np.flatnonzero(pinned), query.pinned_apart)
     return answers
 
 
@@ -136,8 +136,10 @@ def _ranked(
 
 
 def _distinct(held: Indexes, slots: Slots) -> list[int]:
-    rows = [held.row(slot) for slot in slots]
+    rows = [held.row(slot) for slot in slots.tolist()]
     sayings = [Saying(row.version.agent, row.version.subject, row.version.text) for row in rows]
+    if len({(saying.writer, saying.subject) for saying in sayings}) == len(sayings):
+        return list(range(len(sayings)))  # no two can say the same: their vectors need not be compared
     return first_of_each(sayings, held.dense.are_near(slots, _NEAR), held.analyzer.terms)
 
 

@@ -66,9 +66,8 @@ class SubjectIndex:
         """
         terms = [term for _, term in words]
         phrases = list(_phrases(terms))
-        tags = [phrase for phrase in phrases if phrase in self._tags]
-        names = [phrase for phrase in phrases if phrase in self._names]
-        guessed = [phrase for phrase in self._corrected(words, unknown) if phrase in self._names]
+        tags, names = self._tags.among(phrases), self._names.among(phrases)
+        guessed = self._names.among(self._corrected(words, unknown)) if unknown else []
         if not tags and not names and not guessed:
             return None
         scores = np.zeros(slots)
