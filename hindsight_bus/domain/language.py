@@ -76,11 +76,14 @@ def fold(text: str) -> str:
     format characters dropped, white space collapsed to single spaces. Punctuation stays: ``C``, ``C#`` and ``C++``
     differ.
     """
+    return " ".join(folded_parts(text))
+
+
+def folded_parts(text: str) -> list[str]:
+    """Return what stands between white space in ``fold(text)``."""
     if text.isascii() or _PLAIN.fullmatch(text):
-        folded = text.casefold()
-    else:
-        folded = _nfkc_casefold(_FORMAT_CHARACTERS.sub("", text))
-    return " ".join(folded.split())
+        return text.casefold().split()
+    return _nfkc_casefold(_FORMAT_CHARACTERS.sub("", text)).split()
 
 
 def _nfkc_casefold(text: str) -> str:

@@ -6,10 +6,10 @@ for one whole part.
 
 from __future__ import annotations
 
-import hashlib
 import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
+from hashlib import blake2b
 
 from hindsight_bus.domain.errors import InvalidField
 from hindsight_bus.domain.values import Value
@@ -22,8 +22,10 @@ _REMEMBERED = 16_384
 
 def digest(*parts: str, size: int = 16) -> str:
     """Return a hex digest of ``size`` bytes over the parts, unambiguous about where one ends."""
-    told_apart = "".join([f"{len(part)}:{part}" for part in parts])
-    return hashlib.blake2b(told_apart.encode(), digest_size=size).hexdigest()
+    told_apart = ""
+    for part in parts:
+        told_apart += f"{len(part)}:{part}"
+    return blake2b(told_apart.encode(), digest_size=size).hexdigest()
 
 
 def is_part(text: str) -> bool:

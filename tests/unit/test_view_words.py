@@ -51,6 +51,17 @@ def test_any_text_has_terms_without_signs(text: str) -> None:
     assert ANALYZER.terms(text) == terms
 
 
+@given(
+    st.lists(
+        st.text("ab1'’_-+#。用户的表 \t\u3000AＡé") | st.sampled_from(["the", "C++", "don't", "用户偏好"])
+    )
+)
+def test_parts_read_as_the_whole(parts: list[str]) -> None:
+    """What stands between white space is read by itself, which gives what reading the text at once gives."""
+    text = " ".join(parts)
+    assert ANALYZER.terms(text) == [term for _, term in ANALYZER.words(text)]
+
+
 documents = st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=8), min_size=1, max_size=12)
 
 

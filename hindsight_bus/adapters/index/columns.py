@@ -112,13 +112,13 @@ class Columns:
 
     def add_tokens(self, slot: int, row: Row) -> None:
         """Enter what a row is filtered by as words."""
-        for name, postings in self._tokens.items():
-            postings.enter(slot, _tokens_of(row, name))
+        for postings, tokens in zip(self._tokens.values(), _tokens_of(row), strict=True):
+            postings.enter(slot, tokens)
 
     def remove_tokens(self, slot: int, row: Row) -> None:
         """Take out what ``add_tokens`` entered for the same row."""
-        for name, postings in self._tokens.items():
-            postings.remove(slot, _tokens_of(row, name))
+        for postings, tokens in zip(self._tokens.values(), _tokens_of(row), strict=True):
+            postings.remove(slot, tokens)
 
     @property
     def is_expiring(self) -> bool:
@@ -235,10 +235,7 @@ def _numbers_of(row: Row) -> tuple[float, ...]:
     )
 
 
-def _tokens_of(row: Row, name: str) -> Collection[str]:
+def _tokens_of(row: Row) -> tuple[Collection[str], ...]:
+    """Return what a row is filtered by, in the order of ``_TOKENS``."""
     version = row.version
-    if name == "tags":
-        return set(version.tags)
-    if name == "agents":
-        return set(row.agents)
-    return (getattr(version, name),)
+    return set(version.tags), set(row.agents), (version.subject,), (version.about,), (version.language,)

@@ -94,7 +94,14 @@ class Postings:
 
     def enter(self, slot: int, keys: Collection[str]) -> None:
         """Enter a slot once under each of distinct keys."""
-        self.add(slot, dict.fromkeys(keys, 1))
+        packed = slot << _COUNT_BITS | 1
+        for key in keys:
+            posting = self._by_key.get(key)
+            if posting is not None and posting[-1] < packed and len(posting) + 1 < self._common_from:
+                posting.append(packed)
+                self.entries += 1
+            else:
+                self.add(slot, {key: 1})
 
     def remove(self, slot: int, keys: Collection[str]) -> None:
         """Take out a slot that was entered under the same keys."""

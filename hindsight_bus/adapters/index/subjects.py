@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from hindsight_bus.adapters.index.analysis import Analyzer
 from hindsight_bus.adapters.index.postings import Postings
 from hindsight_bus.adapters.index.typos import Spellings
-from hindsight_bus.domain.language import fold
 from hindsight_bus.domain.memory import Version
 
 _NAME_WEIGHT = 1.0
@@ -43,17 +42,16 @@ class SubjectIndex:
 
     def add(self, slot: int, version: Version) -> None:
         """Enter a version's names."""
-        if names := surfaces(version):
-            self._names.enter(slot, self._keys(names))
-            self._spellings.add(self._written(names))
-        if version.tags:
-            self._tags.enter(slot, self._keys(version.tags))
+        names, words = self._named(version)
+        self._names.enter(slot, names)
+        self._spellings.add(words)
+        self._tags.enter(slot, self._keys(version.tags))
 
     def remove(self, slot: int, version: Version) -> None:
         """Take out what ``add`` entered for the same version."""
-        names = surfaces(version)
-        self._names.remove(slot, self._keys(names))
-        self._spellings.remove(self._written(names))
+        names, words = self._named(version)
+        self._names.remove(slot, names)
+        self._spellings.remove(words)
         self._tags.remove(slot, self._keys(version.tags))
 
     def scores(
@@ -90,8 +88,10 @@ class SubjectIndex:
                     meant_terms = self._analyzer.terms(meant)
                     yield from _phrases([*terms[first:at], *meant_terms, *terms[at + 1 : at + _LONGEST_NAME]])
 
-    def _written(self, names: Iterable[str]) -> set[str]:
-        return {word for name in names for word in self._analyzer.named(name).words}
+    def _named(self, version: Version) -> tuple[set[str], set[str]]:
+        """Return the phrases that name a version's subject, and the words of them as written."""
+        named = [self._analyzer.named(name) for name in surfaces(version)]
+        return {each.phrase for each in named if each.phrase}, {word for each in named for word in each.words}
 
     def _keys(self, names: Iterable[str]) -> set[str]:
         return {phrase for name in names if (phrase := self._analyzer.named(name).phrase)}
@@ -100,7 +100,8 @@ class SubjectIndex:
 class KnownSubjects:
     """Surface form -> subject, over live memories; of several, the one of most memories, then the first by name."""
 
-    def __init__(self) -> None:
+    def __init__(self, analyzer: Analyzer) -> None:
+        self._analyzer = analyzer
         self._counts: dict[str, dict[str, int]] = {}
         self._chosen: dict[str, str] = {}
         self._snapshot: Mapping[str, str] | None = None
@@ -114,19 +115,27 @@ class KnownSubjects:
 
     def add(self, version: Version) -> None:
         """Count a live memory in."""
-        for form in _forms(version):
-            counts = self._counts.setdefault(form, {})
+        for form in self._forms(version):
+            counts = self._counts.get(form)
+            if counts is None:
+                self._counts[form] = {version.subject: 1}
+                self._chosen[form], self._snapshot = version.subject, None
+                continue
             counts[version.subject] = counts.get(version.subject, 0) + 1
             self._choose(form)
 
     def remove(self, version: Version) -> None:
         """Count a memory out that was counted in."""
-        for form in _forms(version):
+        for form in self._forms(version):
             counts = self._counts[form]
             counts[version.subject] -= 1
             if not counts[version.subject]:
                 del counts[version.subject]
             self._choose(form)
+
+    def _forms(self, version: Version) -> set[str]:
+        names = surfaces(version) if version.subject else ()
+        return {self._analyzer.named(name).folded for name in names}
 
     def _choose(self, form: str) -> None:
         counts = self._counts[form]
@@ -146,10 +155,6 @@ def surfaces(version: Version) -> tuple[str, ...]:
     """Return the forms that name a memory's subject: its last part, as words, and the aliases."""
     last = version.subject.rpartition(".")[2].replace("_", " ")
     return (last, *version.aliases) if last else version.aliases
-
-
-def _forms(version: Version) -> set[str]:
-    return {fold(surface) for surface in surfaces(version)} if version.subject else set()
 
 
 def _phrases(terms: Sequence[str]) -> Iterator[str]:

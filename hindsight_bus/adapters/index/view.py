@@ -51,7 +51,7 @@ class View:
         self._pieces = PieceIndex()
         self._lexical = LexicalIndex()
         self._subjects = SubjectIndex(analyzer)
-        self._known = KnownSubjects()
+        self._known = KnownSubjects(analyzer)
         self._conversations = Conversations()
         self._successors = Successors()
         self._indexes = Indexes(
@@ -258,7 +258,11 @@ class View:
     def _counts(self, version: Version) -> Mapping[str, int]:
         subject = version.subject.replace(".", " ").replace("_", " ")
         fields = (version.text, subject, version.value, *version.aliases, *version.tags)
-        return Counter(self._analyzer.terms("\n".join(fields)))
+        terms = self._analyzer.terms("\n".join(fields))
+        counts = dict.fromkeys(terms, 0)
+        for term in terms:
+            counts[term] += 1
+        return counts
 
 
 def _parted(row: Row) -> list[bytes]:

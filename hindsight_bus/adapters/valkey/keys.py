@@ -47,10 +47,11 @@ _LETTERS: dict[type[Record], str] = {
 class PartitionKeys:
     """Keys of one partition."""
 
-    __slots__ = ("_due", "_prefix", "channel", "ends", "log", "namespaces", "policies")
+    __slots__ = ("_due", "_prefix", "_records", "channel", "ends", "log", "namespaces", "policies")
 
     def __init__(self, partition: int) -> None:
         self._prefix = prefix = f"hb:{{p{partition}}}:"
+        self._records = {kind: f"{prefix}{letter}:" for kind, letter in _LETTERS.items()}
         self.ends = f"{prefix}ends".encode()
         self.log = f"{prefix}log".encode()
         self._due = {
@@ -67,7 +68,7 @@ class PartitionKeys:
 
     def record(self, ref: Ref) -> bytes:
         """Return the key of a record."""
-        return f"{self._prefix}{_LETTERS[ref.kind]}:{digest(*map(str, ref.key))}".encode()
+        return f"{self._records[ref.kind]}{digest(*map(str, ref.key))}".encode()
 
     def memories(self, namespace: Namespace) -> bytes:
         """Return the key of a namespace's memories by creation revision."""

@@ -40,10 +40,10 @@ def encode_record(record: Record) -> bytes:
 
 def decode_record(ref: Ref, raw: bytes) -> Stored[Record]:
     """Parse a stored record; raise ``SchemaTooNew``."""
-    create_revision, create_time_ms, revision, update_time_ms = map(int, _HEADER.unpack_from(raw))
+    made, made_ms, changed, changed_ms = _HEADER.unpack_from(raw)
     body = raw[_HEADER.size :]
     record: Record = _vector(ref, body) if ref.kind is Vector else decode(ref.kind, body)
-    return Stored(record, create_revision, create_time_ms, revision, update_time_ms)
+    return Stored(record, int(made), int(made_ms), int(changed), int(changed_ms))
 
 
 def _vector_body(vector: Vector) -> bytes:
