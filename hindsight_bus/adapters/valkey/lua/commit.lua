@@ -43,8 +43,8 @@ local revision, previous = unpack(redis.call('HMGET', ends, 'r', 's'))
 revision, previous = tonumber(revision or 0), tonumber(previous or 0)
 if events ~= '' then
   revision = revision + 1
-  redis.call('XADD', log, string.format('%.0f-0', revision), 's', stamp, 't', string.format('%.0f', now), 'e', events)
-  redis.call('HSET', ends, 'r', string.format('%.0f', revision), 's', stamp)
+  redis.call('XADD', log, string.format('%.0f-0', revision), 's', stamp, 't', now, 'e', events)
+  redis.call('HSET', ends, 'r', revision, 's', stamp)
 end
 
 for _, count in ipairs(counts) do
@@ -54,7 +54,7 @@ for _, put in ipairs(puts) do
   local n, body, ttl, member, sorted, sets = unpack(put)
   local found, created, created_ms = header(n), revision, now
   if found == '' then
-    if sorted > 0 then redis.call('ZADD', KEYS[sorted], string.format('%.0f', revision), member) end
+    if sorted > 0 then redis.call('ZADD', KEYS[sorted], revision, member) end
     for _, set in ipairs(sets) do redis.call('SADD', KEYS[set], member) end
   else
     created, created_ms = struct.unpack('>dd', found)
@@ -73,8 +73,9 @@ for _, delete in ipairs(deletes) do
   for _, set in ipairs(sets) do redis.call('SREM', KEYS[set], member) end
 end
 for _, step in ipairs(steps) do
-  redis.call('RPUSH', KEYS[step[1]], struct.pack('>dd', revision, now) .. step[2])
-  redis.call('LTRIM', KEYS[step[1]], -256, -1)
+  if redis.call('RPUSH', KEYS[step[1]], struct.pack('>dd', revision, now) .. step[2]) > 256 then
+    redis.call('LTRIM', KEYS[step[1]], -256, -1)
+  end
 end
 if #finish > 0 then
   redis.call('ZREM', KEYS[finish[3]], finish[1])
@@ -86,7 +87,7 @@ for _, item in ipairs(due) do
   local known = redis.call('HGET', KEYS[items], id)
   local attempt = known and struct.unpack('>I4', known) or 0
   redis.call('HSET', KEYS[items], id, struct.pack('>I4B', attempt, 0) .. body)
-  redis.call('ZADD', KEYS[times], string.format('%.0f', due_ms > 0 and due_ms or now), id)
+  redis.call('ZADD', KEYS[times], due_ms > 0 and due_ms or now, id)
 end
 
 if events ~= '' then redis.call('SPUBLISH', channel, string.format('%.0f %.0f', revision, stamp)) end
