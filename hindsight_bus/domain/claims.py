@@ -108,6 +108,8 @@ def assert_claim(record: SubjectRecord, claim: Claim, *, is_timed: bool) -> Asse
     Raises:
         SubjectFull: The set would have more than 64 claims.
     """
+    if not record.claims:
+        return _first(record, claim)
     joined = memory_with(record, claim.statement)
     claim = _numbered(record, claim, joined)
     rival = max(rivals_of(record, claim), key=order, default=None)
@@ -118,6 +120,13 @@ def assert_claim(record: SubjectRecord, claim: Claim, *, is_timed: bool) -> Asse
         counted = replace(record, sequence=claim.sequence)
         return Asserted(record=counted, superseded=superseded, assertion=Assertion.STALE, claim=claim)
     return _asserted(record, enter(record, claim), claim)
+
+
+def _first(record: SubjectRecord, claim: Claim) -> Asserted:
+    """Take in a claim where there is none: it meets no equal and no rival."""
+    claim = _numbered(record, claim, None)
+    entered = replace(record, claims=(claim,), sequence=claim.sequence, archived=())
+    return Asserted(record=entered, assertion=Assertion.NEW, claim=claim)
 
 
 def update_claim(record: SubjectRecord, claim: Claim, supersedes: Collection[str]) -> Asserted:

@@ -55,11 +55,11 @@ class Positions(Mapping[int, Position]):
     def encode(self, tenant: str) -> str:
         """Return the token text: URL-safe, bound to the tenant; 2 bytes for an empty partition, about 8 for another."""
         body, last = bytearray(), -1
-        for position in sorted(self._by_partition.values(), key=lambda p: p.partition):
-            body += _varint(position.partition - last - 1) + _varint(position.revision)
+        for partition, position in sorted(self._by_partition.items()):
+            body += _varint(partition - last - 1) + _varint(position.revision)
             if position.revision:
                 body += position.stamp.to_bytes(_STAMP_BYTES, "big")
-            last = position.partition
+            last = partition
         raw = bytes([_FORMAT]) + _seal(tenant, bytes(body)) + body
         return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 

@@ -41,11 +41,11 @@ def settle(
         chosen: Memory that a resolution chose: at worst CONTESTED.
         keep_all: A resolution set the cardinality to MANY.
 
-    With cardinality MANY (one claim is enough) nothing competes and no score is aged by the others.
+    With cardinality MANY (one claim is enough), as with one memory alone, nothing competes and no score is aged.
     """
     half_life_ms = policy.belief_half_life_days * _DAY_MS
     groups = _groups(claims, half_life_ms)
-    if keep_all or any(claim.many for claim in claims):
+    if len(groups) == 1 or keep_all or any(claim.many for claim in claims):
         return {g.memory_id: Standing(MemoryState.ACTIVE, g.evidence) for g in groups}
     newest_ms = max((claim.event_time_ms for claim in claims), default=0)
     held = _HELD_BY[policy.conflict_policy](groups, policy.conflict_margin)

@@ -22,7 +22,7 @@ def statement_key(text: str, value: str = "") -> str:
 
     Normal = folded, without quotes and brackets around it or punctuation after it. The two kinds never match.
     """
-    normal_value = _normal(value)
+    normal_value = _normal(value) if value else ""
     return f"v:{normal_value}" if normal_value else f"t:{_normal(text)}"
 
 

@@ -69,6 +69,8 @@ def remark(text: str, field: str, max_chars: int) -> str:
 
 def lines(texts: Sequence[str], field: str, max_count: int, max_chars: int) -> tuple[str, ...]:
     """Return short texts, none of them blank, without repetitions."""
+    if not texts:
+        return ()
     at_most(texts, field, max_count)
     return tuple(
         dict.fromkeys(required_line(text, f"{field}[{i}]", max_chars) for i, text in enumerate(texts))
