@@ -130,10 +130,11 @@ class LexicalQuery:
         return np.sort(slots[sums >= _enough(_least(sums, k), 0.0)])
 
     def _word(self, term: str, rarity: float) -> _Rare | _Common:
-        line = self._index.postings.line(term)
+        postings = self._index.postings
+        line = postings.line(term)
         if line is None:
-            return _Rare(rarity, self._index.postings.posting(term))
-        return _Common(rarity, line, rarity * self._index.most(int(line.max())))
+            return _Rare(rarity, postings.posting(term))
+        return _Common(rarity, line, rarity * self._index.worth(postings.most(term)))
 
     def _of_rare(self, mask: Mask) -> tuple[Slots, Floats]:
         """Return the slots among ``mask`` that hold words that few do, and what these words score."""
@@ -226,7 +227,7 @@ class LexicalIndex:
         """Return what tames the counts of memories of their lengths."""
         return np.asarray(_K1 * (1.0 - _B) + (_K1 * _B / self._average) * self._lengths[slots])
 
-    def most(self, count: int) -> float:
+    def worth(self, count: int) -> float:
         """Return what a count is worth at most, whatever the length."""
         saturation = _K1 * (1.0 - _B + _B * max(self._shortest, 1) / self._average)
         return (1.0 + _ROUNDING) * count * (_K1 + 1.0) / (count + saturation)

@@ -32,6 +32,7 @@ Line = NDArray[np.uint8]
 class _Common:
     counts: bytearray
     frequency: int
+    most: int
 
 
 class Postings:
@@ -133,6 +134,11 @@ class Postings:
         line = self._lines.get(key)
         return None if line is None else np.frombuffer(line.counts, np.uint8)
 
+    def most(self, key: str) -> int:
+        """Return the greatest count that a key ever had while it was common; 0 for one that is not. O(1)."""
+        line = self._lines.get(key)
+        return 0 if line is None else line.most
+
     def frequency(self, key: str) -> int:
         """Return how many slots hold a key; O(1)."""
         line = self._lines.get(key)
@@ -157,12 +163,13 @@ class Postings:
         else:
             line.counts[slot] = count
             line.frequency += 1
+            line.most = max(line.most, count)
 
     def _widen(self, key: str) -> None:
         packed = np.frombuffer(self._by_key.pop(key), dtype=np.uint32)
         counts = bytearray(self._capacity)
         np.frombuffer(counts, np.uint8)[slots_of(packed)] = counts_of(packed)
-        self._lines[key] = _Common(counts, len(packed))
+        self._lines[key] = _Common(counts, len(packed), max(counts))
 
     def _narrow(self, key: str, line: _Common) -> None:
         if line.frequency and _SPARSE * line.frequency > self._common_from:
