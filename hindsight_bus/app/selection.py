@@ -24,7 +24,7 @@ class WatchEvent:
     entry: Entry
     index: int
     memory: Memory
-    wire: object | None = None
+    wire: bytes | None = None
     """What the transport has made of it: encoded once, sent to many."""
 
 
@@ -70,15 +70,10 @@ class Selection:
         """Return the profiles whose vectors are needed to choose among a namespace's events."""
         return self.query.closeness if self.query is not None and self.concerns(namespace) else ()
 
-    def events(self, commit: LogCommit) -> list[WatchEvent]:
+    def events(self, commit: LogCommit) -> Sequence[WatchEvent]:
         """Return the events of a commit that are wanted."""
         if self._is_plain:
-            known = self._concerned
-            return [
-                watched
-                for watched in (_loud(commit) if commit.loud is None else commit.loud)
-                if known.get(watched.event.namespace) or self.concerns(watched.event.namespace)
-            ]
+            return self._loud(commit)
         return [
             watch_event(commit, index)
             for index, event in enumerate(commit.entry.events)
@@ -86,6 +81,18 @@ class Selection:
             and self.concerns(event.namespace)
             and self._wants_memory(commit, event)
         ]
+
+    def _loud(self, commit: LogCommit) -> Sequence[WatchEvent]:
+        """Return the loud events of namespaces that concern it: mostly all, as they are for every other reader."""
+        loud = commit.loud
+        if loud is None:
+            numbered = enumerate(commit.entry.events)
+            loud = [watch_event(commit, index) for index, event in numbered if _PLAIN.hears(event.kind)]
+            commit.loud = loud
+        for watched in loud:
+            if not self._concerned.get(watched.event.namespace):
+                return [each for each in loud if self.concerns(each.event.namespace)]
+        return loud
 
     def first(self, commits: Sequence[LogCommit], most: int, most_bytes: int) -> tuple[list[WatchEvent], int]:
         """Return the events wanted of the first commits, and of how many: as many as fit, at least one with any."""
@@ -116,13 +123,6 @@ class Selection:
         if version is None:
             return number > 0 and self.filter.may_have_matched(event.type, confidence)
         return self.filter.matches(version, confidence)
-
-
-def _loud(commit: LogCommit) -> Sequence[WatchEvent]:
-    """Return the events that are heard without asking; chosen once a commit."""
-    numbered = enumerate(commit.entry.events)
-    commit.loud = [watch_event(commit, i) for i, event in numbered if _PLAIN.hears(event.kind)]
-    return commit.loud
 
 
 def watch_event(commit: LogCommit, index: int) -> WatchEvent:

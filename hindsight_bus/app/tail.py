@@ -205,7 +205,8 @@ class PartitionTail:
             return []
         if revision + 1 not in self._ring:
             return None
-        return [self._ring[r] for r in range(revision + 1, min(self.position.revision, revision + limit) + 1)]
+        upto = min(self.position.revision, revision + limit)
+        return list(map(self._ring.__getitem__, range(revision + 1, upto + 1)))
 
     @contextmanager
     def committing(self, stamp: int) -> Iterator[None]:

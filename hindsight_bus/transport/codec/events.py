@@ -108,7 +108,7 @@ def _encode_batch(batch: watch.Batch, tenant: str) -> bytes:
 
     Repeated fields concatenate on the wire, so an event is encoded once and its bytes go to every subscriber.
     """
-    parts = [event_alone(event) for event in batch.events]
+    parts = [event.wire or event_alone(event) for event in batch.events]
     parts.append(pb.EventBatch(token=encode_token(batch.positions, tenant)).SerializeToString())
     body = b"".join(parts)
     return _EVENTS_TAG + varint(len(body)) + body
@@ -116,7 +116,7 @@ def _encode_batch(batch: watch.Batch, tenant: str) -> bytes:
 
 def event_alone(event: WatchEvent) -> bytes:
     """Return this event as the serialised field 1 of a message: an ``EventBatch``, or a ``Delivery``."""
-    if not isinstance(event.wire, bytes):
+    if event.wire is None:
         alone = pb.EventBatch()
         fill_event(alone.events.add(), event)
         event.wire = alone.SerializeToString()

@@ -219,7 +219,8 @@ def _encode_batch(deliveries: Sequence[Delivery]) -> bytes:
     """Return a serialised ``ConsumeResponse``; each event is encoded once for all groups and subscribers."""
     parts: list[bytes] = []
     for delivery in deliveries:
-        event, about = event_alone(delivery.watched), _encode_about(delivery)
+        watched = delivery.watched
+        event, about = watched.wire or event_alone(watched), _encode_about(delivery)
         parts += _DELIVERIES_TAG, varint(len(event) + len(about)), event, about
     body = b"".join(parts)
     return _EVENTS_TAG + varint(len(body)) + body
