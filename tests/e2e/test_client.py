@@ -101,12 +101,15 @@ def test_both_clients_offer_the_same_calls() -> None:
     assert calls(hbus.Client) == calls(hbus.aio.Client)
 
 
-async def test_a_call_names_its_agent_and_its_key(bus: ScriptedBus, connect: Connect) -> None:
-    """The agent goes as `hbus-agent`, the key as a bearer token."""
+async def test_a_call_names_its_agent_its_key_and_whom_it_concerns(
+    bus: ScriptedBus, connect: Connect
+) -> None:
+    """The agent goes as `hbus-agent`, the key as a bearer token, the owner as `hbus-owner`."""
     bus.handlers["SearchMemories"] = lambda request, context: SearchMemoriesResponse()
     async with connect(agent="orders", api_key="s3cret") as client:
         await client.search(FACTS, "对比数据")
-    assert bus.headers[0].items() >= {"hbus-agent": "orders", "authorization": "Bearer s3cret"}.items()
+    expected = {"hbus-agent": "orders", "authorization": "Bearer s3cret", "hbus-owner": "user:zhangsan"}
+    assert bus.headers[0].items() >= expected.items()
     assert "s3cret" not in repr(hbus.connect(bus.target, api_key="s3cret").endpoint)
 
 

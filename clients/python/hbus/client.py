@@ -371,7 +371,8 @@ class Client(GroupCalls, TaskCalls):
         request = requests.subscribe(namespaces, start, filter)
         cursor = Cursor(request, STREAM_BACKOFF, opening_s=self._timeout, max_outage_s=max_outage)
         return Subscription(
-            lambda request: self._long_bus.Subscribe(request, metadata=self._metadata), cursor
+            lambda request: self._long_bus.Subscribe(request, metadata=self.endpoint.metadata_for(request)),
+            cursor,
         )
 
     def publish(self, writes: Iterable[WriteMemoryRequest], *, window: int = 256) -> Iterator[Published]:
@@ -477,9 +478,10 @@ class Client(GroupCalls, TaskCalls):
         timeout: float | None,
     ) -> _Response:
         attempts = Attempts(self._backoff, self._timeout if timeout is None else timeout)
+        metadata = self.endpoint.metadata_for(request)
         while True:
             try:
-                return method(request, timeout=attempts.remaining_s, metadata=self._metadata)
+                return method(request, timeout=attempts.remaining_s, metadata=metadata)
             except grpc.RpcError as error:
                 failure = errors.from_rpc(error)
                 pause = attempts.pause_after(failure)

@@ -59,6 +59,7 @@ import {
 } from "./gen/hbus/v1/memory_service_pb.js";
 import { Membership } from "./membership.js";
 import * as requests from "./requests.js";
+import { ownerHeaders } from "./routing.js";
 import { Subscription } from "./subscription.js";
 import { TaskCalls } from "./tasks.js";
 import { type ActionName, type ConflictStateName, nameOf, number, numbers, type Ref } from "./values.js";
@@ -289,7 +290,12 @@ export class Client extends TaskCalls {
     const request = requests.subscribe(namespaces, start, filter);
     const cursor = new Cursor(request, STREAM_BACKOFF, { openingMs: this.timeoutMs, maxOutageMs });
     const stub = this.streaming(BusService);
-    return Subscription.open((each, ended) => stub.subscribe(each, { signal: ended }), cursor, signal);
+    const headers = ownerHeaders(request);
+    return Subscription.open(
+      (each, ended) => stub.subscribe(each, { signal: ended, headers }),
+      cursor,
+      signal,
+    );
   }
 
   /**

@@ -5,6 +5,8 @@ import type { SecureContextOptions } from "node:tls";
 import type { Interceptor, Transport } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 
+import { ownerHeaders } from "./routing.js";
+
 export const DEFAULT_TARGET = "127.0.0.1:50051";
 const MAX_MESSAGE_BYTES = 16 << 20;
 const KEEPALIVE = {
@@ -49,6 +51,9 @@ export class Endpoint {
       // Headers are ASCII, so the agent's name is percent-encoded where it is not.
       if (agent !== "") request.header.set("hbus-agent", encodeURIComponent(agent).replaceAll("%40", "@"));
       if (apiKey !== "") request.header.set("authorization", `Bearer ${apiKey}`);
+      for (const [key, value] of Object.entries(request.stream ? {} : ownerHeaders(request.message))) {
+        request.header.set(key, value);
+      }
       return next(request);
     };
   }

@@ -40,6 +40,38 @@ test("a call names its agent and its key, in ASCII", async () => {
   assert.equal(headers.get("authorization"), "Bearer s3cret");
 });
 
+test("a call names the owner of what it concerns, in ASCII", async () => {
+  const owners: (string | null)[] = [];
+  const note = (_: unknown, { requestHeader }: { requestHeader: Headers }) => {
+    owners.push(requestHeader.get("hbus-owner"));
+    return {};
+  };
+  await using bus = await ScriptedBus.serve(
+    { searchMemories: note, getMemory: note, updateMemory: note, writeMemory: note },
+    {
+      subscribe: async function* (_, { requestHeader }) {
+        owners.push(requestHeader.get("hbus-owner"));
+        yield { message: { case: "confirmed", value: {} } };
+      },
+    },
+  );
+  const client = bus.connect();
+  await client.search([FACTS, "agent:support:notes"], "user:lisi:facts");
+  await client.search([], "x", { asAgent: "support", forUser: "张三" });
+  await client.get("namespaces/user:zhangsan:facts/memories/0a1b");
+  await client.update("namespaces/user:zhangsan:facts/memories/0a1b", { text: "bars" });
+  await client.write(FACTS, "tables");
+  (await client.subscribe("user:zhangsan:*")).close();
+  assert.deepEqual(owners, [
+    "user:zhangsan",
+    "user:%E5%BC%A0%E4%B8%89",
+    "user:zhangsan",
+    "user:zhangsan",
+    "user:zhangsan",
+    "user:zhangsan",
+  ]);
+});
+
 for (const failure of [
   refuse(Code.Unavailable, "STORE_UNAVAILABLE"),
   refuse(Code.Unknown, "OUTCOME_UNKNOWN"),

@@ -375,7 +375,8 @@ class Client(GroupCalls, TaskCalls):
         request = requests.subscribe(namespaces, start, filter)
         cursor = Cursor(request, STREAM_BACKOFF, opening_s=self._timeout, max_outage_s=max_outage)
         return Subscription(
-            lambda request: self._long_bus.Subscribe(request, metadata=self._metadata), cursor
+            lambda request: self._long_bus.Subscribe(request, metadata=self.endpoint.metadata_for(request)),
+            cursor,
         )
 
     def publish(
@@ -485,8 +486,9 @@ class Client(GroupCalls, TaskCalls):
         timeout: float | None,
     ) -> _Response:
         attempts = Attempts(self._backoff, self._timeout if timeout is None else timeout)
+        metadata = self.endpoint.metadata_for(request)
         while True:
-            call = method(request, timeout=attempts.remaining_s, metadata=self._metadata)
+            call = method(request, timeout=attempts.remaining_s, metadata=metadata)
             try:
                 return await call
             except (grpc.RpcError, asyncio.CancelledError) as error:
