@@ -28,7 +28,8 @@ from hindsight_bus.ports import Candidate, NamespaceView, Row, ViewQuery
 
 T = TypeVar("T")
 
-_LOAD_PAGE = 2000
+_LOAD_PAGE = 500
+"""Memories read at once: few enough that they are still in the caches of the processor when they enter the view."""
 _IDLE_FLUSH_SECONDS = 0.1
 """How long changes wait for a reader before they are applied anyway: long enough to be applied many at a time."""
 
