@@ -273,7 +273,7 @@ def _parted(row: Row) -> list[bytes]:
 
 def _size_of(row: Row) -> int:
     version = row.version
-    words = (version.subject, version.value, *version.aliases, *version.tags)
-    letters = len(version.text) + sum(map(len, words))
+    letters = len(version.text) + len(version.subject) + len(version.value)
+    letters += sum(map(len, version.aliases)) + sum(map(len, version.tags))
     held = len(version.attributes) + (0 if row.vector is None else len(row.vector)) + len(row.pieces)
     return _ROW_BYTES + _LETTER_BYTES * letters + held

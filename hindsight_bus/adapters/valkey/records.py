@@ -54,8 +54,11 @@ def _vector_body(vector: Vector) -> bytes:
 
 def _vector(ref: Ref, body: bytes) -> Vector:
     memory_id, version, profile = ref.key
-    end = len(body) // (1 + body[-1]) if len(body) % 2 else len(body)
-    return Vector(str(memory_id), int(version), str(profile), body[:end], body[end : len(body) // 2 * 2])
+    size = len(body)
+    if not size % 2:
+        return Vector(str(memory_id), int(version), str(profile), body)
+    end = size // (1 + body[-1])
+    return Vector(str(memory_id), int(version), str(profile), body[:end], body[end:-1])
 
 
 def encode(value: Storable) -> bytes:
