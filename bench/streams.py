@@ -16,6 +16,7 @@ from bench.load import Sample, closed_loop
 from bench.processes import product
 from bench.report import Goal, Result
 from bench.rig import AGENT, Rig, connect, listen_to
+from bench.store import settle
 from hbus.v1.bus_service_pb2 import (
     Start,
     StartBeginning,
@@ -33,6 +34,7 @@ _CONNECTIONS = 4
 _HELD_EVENTS = 2000
 """Newest events that fit into the ring of the default settings."""
 _ARRIVAL_S = 10.0
+_WARM_UP_S = 1.0
 
 
 class Arrivals:
@@ -90,6 +92,8 @@ async def delivery(
         write = rig.calling(rig.memory.WriteMemory, rig.source.writes(space.name, semantic=True))
         echo = rig.calling(rig.bare.echo_write, rig.source.writes(space.name, semantic=True))
         echoes, deliveries = [], []
+        await closed_loop(lambda: arrivals.after(write), 1, _WARM_UP_S)
+        await settle(rig)  # a server that has just started loads what follow-up work asks for
         for _ in range(rounds):
             echoes.append(await closed_loop(echo, 1, 0.3))
             deliveries.append(await closed_loop(lambda: arrivals.after(write), 1, 0.3))
