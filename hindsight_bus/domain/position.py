@@ -17,6 +17,7 @@ MAX_TOKENS = 32
 _FORMAT = 1
 _SEAL_BYTES = 8
 _STAMP_BYTES = 4
+_BYTES = [bytes([byte]) for byte in range(0x100)]
 
 
 class Position(Value):
@@ -56,7 +57,7 @@ class Positions(Mapping[int, Position]):
         """Return the token text: URL-safe, bound to the tenant; 2 bytes for an empty partition, about 8 for another."""
         body, last = bytearray(), -1
         for partition, position in sorted(self._by_partition.items()):
-            body += _varint(partition - last - 1) + _varint(position.revision)
+            body += varint(partition - last - 1) + varint(position.revision)
             if position.revision:
                 body += position.stamp.to_bytes(_STAMP_BYTES, "big")
             last = partition
@@ -89,13 +90,9 @@ def _entries(body: bytes) -> Iterator[Position]:
         yield Position(partition, revision, stamp)
 
 
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+def varint(number: int) -> bytes:
+    """Return a number in base 128, lowest digit first, as protobuf writes lengths."""
+    return _BYTES[number] if number < 0x80 else _BYTES[number & 0x7F | 0x80] + varint(number >> 7)
 
 
 def _read_varint(body: bytes, at: int) -> tuple[int, int]:

@@ -230,9 +230,8 @@ def contenders(values: NDArray[Any], k: int) -> NDArray[np.intp]:
 def kth_greatest(values: NDArray[Any], k: int) -> float:
     """Return the ``k``-th greatest of at least ``k`` values; O(n)."""
     step = math.isqrt(len(values) // k)
-    if (
-        step > 1 and len(values) > _MANY
-    ):  # no sample has a greater one, and few values exceed that: cheaper than to part them all
+    # No sample has a greater one, and few values exceed that: cheaper than to part them all.
+    if step > 1 and len(values) > _MANY:
         sampled = kth_greatest(values[::step], k)
         values = values[values > sampled]
         if len(values) < k:

@@ -63,11 +63,6 @@ def _scaled(vector: NDArray[np.float64], field: str) -> NDArray[np.float64]:
     return scaled
 
 
-def round_half(vectors: NDArray[np.floating]) -> Vector:
-    """Return ``vectors`` (any shape) rounded through float16, as float32."""
-    return widened(vectors.astype(_STORED))
-
-
 def widened(vectors: StoredVector) -> Vector:
     """Return finite float16 numbers as float32, exactly; several times as fast as NumPy's own conversion."""
     bits = vectors.view(np.int16).astype(np.int32)

@@ -6,7 +6,7 @@ import pytest
 from google.protobuf.message import Message
 
 from hbus.endpoint import Endpoint
-from hbus.routing import owner_of
+from hbus.routing import owner_headers, owner_of
 from hbus.v1 import bus_service_pb2 as bus
 from hbus.v1 import memory_service_pb2 as memory
 from hbus.v1 import reflection_service_pb2 as reflection
@@ -59,5 +59,5 @@ def test_what_concerns_nobody_or_everybody_goes_anywhere(request_: Message) -> N
 def test_owners_travel_as_ascii_beside_the_identity() -> None:
     """Headers are ASCII, and an owner may be named in any script."""
     request = memory.GetMemoryRequest(name="namespaces/user:\u5f20\u4e09:facts/memories/0a1b")
-    sent = Endpoint.of("127.0.0.1:1", agent="support").metadata_for(request)
+    sent = (*Endpoint.of("127.0.0.1:1", agent="support").metadata, *owner_headers(request))
     assert sent == (("hbus-agent", "support"), ("hbus-owner", "user:%E5%BC%A0%E4%B8%89"))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hindsight_bus.adapters.index.dense import DenseIndex
-from hindsight_bus.domain.vectors import round_half, to_bytes, widened
+from hindsight_bus.domain.vectors import to_bytes, widened
 
 DIMENSION = 32
 TOP_K = 10
@@ -17,7 +17,7 @@ TOP_K = 10
 
 def directions(count: int, seed: int, dimension: int = DIMENSION) -> NDArray[np.float32]:
     drawn = np.random.default_rng(seed).standard_normal((count, dimension))
-    return round_half(drawn / np.linalg.norm(drawn, axis=1, keepdims=True))
+    return widened((drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float16))
 
 
 def clustered(count: int, seed: int, dimension: int, shared: float) -> NDArray[np.float32]:
@@ -25,7 +25,7 @@ def clustered(count: int, seed: int, dimension: int, shared: float) -> NDArray[n
     random = np.random.default_rng(seed)
     centres, noise = directions(20, seed, dimension), directions(count, seed + 1, dimension)
     drawn = shared * directions(1, seed + 2, dimension) + centres[random.integers(20, size=count)] + noise
-    return round_half(drawn / np.linalg.norm(drawn, axis=1, keepdims=True))
+    return widened((drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float16))
 
 
 def put(index: DenseIndex, slots: NDArray[np.intp], vectors: NDArray[np.float32], top: int) -> None:

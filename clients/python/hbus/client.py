@@ -19,6 +19,7 @@ from hbus.groups import GroupCalls
 from hbus.paging import G, P
 from hbus.pipeline import Outcome, Pipeline, Published, outcome
 from hbus.publishing import publish
+from hbus.routing import owner_headers
 from hbus.subscription import Subscription
 from hbus.tasks import TaskCalls
 from hbus.v1.bus_service_pb2 import GetConflictRequest, ResolveConflictResponse
@@ -371,7 +372,9 @@ class Client(GroupCalls, TaskCalls):
         request = requests.subscribe(namespaces, start, filter)
         cursor = Cursor(request, STREAM_BACKOFF, opening_s=self._timeout, max_outage_s=max_outage)
         return Subscription(
-            lambda request: self._long_bus.Subscribe(request, metadata=self.endpoint.metadata_for(request)),
+            lambda request: self._long_bus.Subscribe(
+                request, metadata=(*self._metadata, *owner_headers(request))
+            ),
             cursor,
         )
 
@@ -478,7 +481,7 @@ class Client(GroupCalls, TaskCalls):
         timeout: float | None,
     ) -> _Response:
         attempts = Attempts(self._backoff, self._timeout if timeout is None else timeout)
-        metadata = self.endpoint.metadata_for(request)
+        metadata = (*self._metadata, *owner_headers(request))
         while True:
             try:
                 return method(request, timeout=attempts.remaining_s, metadata=metadata)

@@ -7,8 +7,6 @@ from urllib.parse import quote, urlsplit
 
 import grpc
 
-from hbus.routing import OWNER_KEY, owner_of
-
 DEFAULT_TARGET = "127.0.0.1:50051"
 MAX_MESSAGE_BYTES = 16 << 20
 
@@ -70,11 +68,6 @@ class Endpoint:
         agent = (("hbus-agent", quote(self.agent, safe="@")),) if self.agent else ()
         key = (("authorization", f"Bearer {self.api_key}"),) if self.api_key else ()
         return agent + key
-
-    def metadata_for(self, request: object) -> tuple[tuple[str, str], ...]:
-        """Headers of a call with this request."""
-        owner = owner_of(request)
-        return (*self.metadata, (OWNER_KEY, owner)) if owner else self.metadata
 
     def channel(self) -> grpc.Channel:
         """Make a channel for threads with a connection of its own; it dials at the first call."""

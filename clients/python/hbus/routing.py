@@ -11,8 +11,6 @@ from urllib.parse import quote
 
 from google.protobuf.message import Message
 
-OWNER_KEY = "hbus-owner"
-
 _USERS = frozenset({"user", "for_user"})
 _NAMES = frozenset({"namespace", "namespaces", "name", "memory", "task", "skill", "retrieved"})
 _PARTS = frozenset({"memory", "write", "writes", "search"})
@@ -22,6 +20,12 @@ def owner_of(request: object) -> str:
     """Return ``scope:owner`` of what a message names first, percent-encoded; empty where it names nobody."""
     fields = request.ListFields() if isinstance(request, Message) else ()
     return next(filter(None, (_owner_in(field.name, value) for field, value in fields)), "")
+
+
+def owner_headers(request: object) -> tuple[tuple[str, str], ...]:
+    """Return the header that tells a router the owner; none where there is no owner."""
+    owner = owner_of(request)
+    return (("hbus-owner", owner),) if owner else ()
 
 
 def _owner_in(field: str, value: Any) -> str:

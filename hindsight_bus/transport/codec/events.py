@@ -13,12 +13,12 @@ from hindsight_bus.domain.events import EventKind
 from hindsight_bus.domain.meaning import Meaning
 from hindsight_bus.domain.memory import MemoryType
 from hindsight_bus.domain.names import conflict_name, skill_name, task_name
+from hindsight_bus.domain.position import varint
 from hindsight_bus.domain.query import EventFilter
 from hindsight_bus.transport.codec import fields
 from hindsight_bus.transport.codec.memories import encode_memory, fill_memory, fill_time, vector_of
 from hindsight_bus.transport.codec.queries import MAX_QUERY_CHARS, decode_tokens, encode_token, filter_lines
 
-_BYTES = [bytes([byte]) for byte in range(0x100)]
 _EVENTS_TAG = bytes([pb.SubscribeResponse.EVENTS_FIELD_NUMBER << 3 | 2])
 
 
@@ -145,8 +145,3 @@ def fill_event(encoded: Event, watched: WatchEvent) -> None:
             fill_memory(encoded.memory, watched.memory)
     if event.conflict_id:
         encoded.conflict.name = conflict_name(event.namespace, event.conflict_id)
-
-
-def varint(number: int) -> bytes:
-    """Return a number as protobuf writes lengths."""
-    return _BYTES[number] if number < 0x80 else _BYTES[number & 0x7F | 0x80] + varint(number >> 7)

@@ -18,7 +18,7 @@ from hindsight_bus.app.groups import DAY_MS, AtTime, BuriedEvent, GroupStatus, G
 from hindsight_bus.domain.errors import InvalidField, within
 from hindsight_bus.domain.groups import Action, EventId, GroupRecord, Settlement
 from hindsight_bus.domain.names import check_part
-from hindsight_bus.domain.position import Positions
+from hindsight_bus.domain.position import Positions, varint
 from hindsight_bus.domain.query import EventFilter
 from hindsight_bus.transport.codec import fields
 from hindsight_bus.transport.codec.events import (
@@ -27,7 +27,6 @@ from hindsight_bus.transport.codec.events import (
     encode_meaning,
     event_alone,
     fill_event,
-    varint,
 )
 from hindsight_bus.transport.codec.memories import timestamp
 from hindsight_bus.transport.codec.queries import decode_tokens, encode_token

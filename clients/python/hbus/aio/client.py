@@ -23,6 +23,7 @@ from hbus.endpoint import DEFAULT_TARGET, Endpoint
 from hbus.fields import EventFields, FilterFields, MemoryChanges, PolicyFields, ReadFields, WriteFields
 from hbus.paging import G, P
 from hbus.pipeline import Outcome, Pipeline, Published, outcome
+from hbus.routing import owner_headers
 from hbus.v1.bus_service_pb2 import GetConflictRequest, ResolveConflictResponse
 from hbus.v1.bus_service_pb2_grpc import BusServiceStub
 from hbus.v1.conflict_pb2 import Conflict, ConflictState, ResolutionAction
@@ -375,7 +376,9 @@ class Client(GroupCalls, TaskCalls):
         request = requests.subscribe(namespaces, start, filter)
         cursor = Cursor(request, STREAM_BACKOFF, opening_s=self._timeout, max_outage_s=max_outage)
         return Subscription(
-            lambda request: self._long_bus.Subscribe(request, metadata=self.endpoint.metadata_for(request)),
+            lambda request: self._long_bus.Subscribe(
+                request, metadata=(*self._metadata, *owner_headers(request))
+            ),
             cursor,
         )
 
@@ -486,7 +489,7 @@ class Client(GroupCalls, TaskCalls):
         timeout: float | None,
     ) -> _Response:
         attempts = Attempts(self._backoff, self._timeout if timeout is None else timeout)
-        metadata = self.endpoint.metadata_for(request)
+        metadata = (*self._metadata, *owner_headers(request))
         while True:
             call = method(request, timeout=attempts.remaining_s, metadata=metadata)
             try:
