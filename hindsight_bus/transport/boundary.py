@@ -20,6 +20,7 @@ from google.protobuf.message import Message
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.transport.auth import OpenAccess
 from hindsight_bus.transport.call import Call, CallMetrics, Context, Method
+from hindsight_bus.transport.coalescer import Coalescer
 from hindsight_bus.transport.requests import Requests
 from hindsight_bus.transport.streams import OpenStreams
 
@@ -43,6 +44,7 @@ class Boundary:
         self._metrics = metrics
         self._log = log
         self._max_call_s = max_call_s
+        self._coalescer = Coalescer()
         self._open: set[Call] = set()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -73,11 +75,15 @@ class Boundary:
     def _unary_unary(self, method: Method, answer: AnswerOnce) -> Any:
         async def behaviour(data: bytes, context: Context) -> bytes:
             async with self._begin(method, context) as call:
-                call.caller = self._access.identify(context.invocation_metadata() or ())
-                request = call.decode(data)
-                async with call.limit(self._max_call_s):
-                    response = await answer(call.caller, request)
-                return call.encode(response)
+                batch = await self._coalescer.join()
+                try:
+                    call.caller = self._access.identify(context.invocation_metadata() or ())
+                    request = call.decode(data)
+                    async with call.limit(self._max_call_s):
+                        response = await answer(call.caller, request)
+                    return call.encode(response)
+                finally:
+                    self._coalescer.leave(batch)
 
         return behaviour
 
