@@ -21,6 +21,14 @@ async def gathered(coalescer: Coalescer, count: int) -> list[asyncio.Task[Batch]
     return tasks
 
 
+async def batch_of(coalescer: Coalescer, count: int) -> Batch:
+    """Return a batch of so many calls that has begun, where no other is under way."""
+    first = await coalescer.join()
+    calls = await gathered(coalescer, count)
+    coalescer.leave(first)
+    return (await asyncio.gather(*calls))[0]
+
+
 async def test_a_call_that_comes_alone_begins_at_once() -> None:
     coalescer = Coalescer(NEVER_S)
     for _ in range(3):
@@ -84,6 +92,29 @@ async def test_a_full_batch_begins_while_another_is_under_way() -> None:
     *full, beyond = await gathered(coalescer, 5)
     assert all(call.done() for call in full)
     assert not beyond.done()
+
+
+async def test_when_several_are_over_others_are_waited_for_to_begin_together() -> None:
+    coalescer = Coalescer(NEVER_S, NEVER_S, most=6)
+    several = await batch_of(coalescer, 4)
+    for _ in range(4):
+        coalescer.leave(several)
+
+    waiting = await gathered(coalescer, 5)
+    assert not any(call.done() for call in waiting)
+
+    await coalescer.join()
+    await turns()
+    assert all(call.done() for call in waiting)
+
+
+async def test_who_is_waited_for_and_does_not_come_holds_nobody_up() -> None:
+    coalescer = Coalescer(longest_s=0.002, moment_s=0.001)
+    several = await batch_of(coalescer, 4)
+    for _ in range(4):
+        coalescer.leave(several)
+
+    await asyncio.wait_for(coalescer.join(), 5.0)  # alone, after a moment
 
 
 async def test_a_call_cancelled_while_it_waits_is_waited_for_by_nobody() -> None:
