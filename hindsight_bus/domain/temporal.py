@@ -14,9 +14,8 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from hindsight_bus.domain import temporal_en, temporal_zh
 from hindsight_bus.domain.calendar import EVER, LENGTH_DAYS, NEVER, Range, Reading, plus_days
-from hindsight_bus.domain.temporal_en import RULES as ENGLISH
-from hindsight_bus.domain.temporal_zh import RULES as CHINESE
 from hindsight_bus.domain.values import Value
 
 DAY_MS = 86_400_000
@@ -87,9 +86,12 @@ def spans(text: str, now_ms: int) -> tuple[Span, ...]:
 
     Several expressions give the spans of all of them; "from A to B", "before A" and "since A" one range each.
     """
-    today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
     lowered = text.lower()
-    found = _longest(_matches(lowered, today))
+    rules = [rule for of in (temporal_zh, temporal_en) if of.may_match(lowered) for rule in of.RULES]
+    if not rules:
+        return ()
+    today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
+    found = _longest(_matches(rules, lowered, today))
     readings = dict.fromkeys(r for each in _joined(lowered, found) for r in each.readings)
     return tuple(Span(_ms(r.start), _ms(r.end), r.weight) for r in readings if r.start < r.end)
 
@@ -119,9 +121,9 @@ def _ms(of: date) -> int:
     return int(datetime(of.year, of.month, of.day, tzinfo=UTC).timestamp()) * 1000
 
 
-def _matches(text: str, today: date) -> list[_Found]:
+def _matches(rules: Sequence[Rule], text: str, today: date) -> list[_Found]:
     found = []
-    for pattern, readings_of in (*CHINESE, *ENGLISH):
+    for pattern, readings_of in rules:
         for match in pattern.finditer(text):
             readings = tuple(readings_of(match, today))
             if readings:

@@ -225,6 +225,12 @@ _WHICH = "last|this|next"
 _NO_YEAR = "(?P<y>(?!))?(?P<yw>(?!))?"
 _NO_YEAR_WORD = "(?P<yw>(?!))?"
 
+CUES = (
+    *_MONTHS, *_SEASONS, "day", "week", "month", "year", "18", "19", "20", "night", "tomorrow", "morning", "afternoon",
+    "evening",
+)  # fmt: skip
+"""Parts of words of which every expression has one, so that most texts need not be looked through for each."""
+
 RULES: tuple[Rule, ...] = tuple(
     (re.compile(pattern), readings)
     for pattern, readings in (
@@ -276,3 +282,8 @@ RULES: tuple[Rule, ...] = tuple(
         (r"\b(?P<y>(?:1[89]|20)\d0)'?s\b", _decade),
     )
 )
+
+
+def may_match(text: str) -> bool:
+    """Tell whether any rule may match; False only where none does."""
+    return any(cue in text for cue in CUES)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hindsight_bus.domain import temporal_en, temporal_zh
 from hindsight_bus.domain.temporal import DAY_MS, Edge, Span, closeness, day_of, edge, spans
 
 NOW_MS = int(datetime(2023, 5, 10, 12, tzinfo=UTC).timestamp()) * 1000
@@ -291,6 +293,16 @@ PARTS = st.sampled_from(
 def test_any_mix_of_time_words_gives_ordered_spans(text: str) -> None:
     """However time words are put together, what comes out are spans or nothing."""
     assert all(span.start_ms < span.end_ms for span in spans(text, NOW_MS))
+
+
+@pytest.mark.parametrize("language", [temporal_en, temporal_zh])
+@given(data=st.data())
+def test_whatever_a_rule_matches_has_a_cue(language: Any, data: st.DataObject) -> None:
+    """No expression is overlooked for want of the word parts that all are first looked through for."""
+    pattern, _ = data.draw(st.sampled_from(language.RULES))
+    text = data.draw(st.from_regex(pattern))
+    if pattern.search(text.lower()):
+        assert language.may_match(text.lower())
 
 
 @given(
