@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
+from typing import Any, TypeVar
 
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.freshness import Freshness
@@ -25,6 +26,8 @@ from hindsight_bus.domain.records import NamespaceRecord
 from hindsight_bus.domain.tokens import estimated_tokens
 from hindsight_bus.domain.values import Value, field, replace
 from hindsight_bus.ports import Candidate, Embedder, Row, Stored, Vectors, ViewQuery
+
+T = TypeVar("T")
 
 DEFAULT_TOP_K = 5
 MAX_NAMESPACES = 32
@@ -118,7 +121,7 @@ class Searcher:
     async def search(self, caller: Caller, request: SearchRequest) -> SearchAnswer:
         """Return the best memories over all namespaces asked for, each subject shown once, shared ones first."""
         namespaces = await self._namespaces(caller.tenant, request)
-        views = [v for v in await asyncio.gather(*map(self._views.open, namespaces)) if v is not None]
+        views = [v for v in await _all(map(self._views.open, namespaces)) if v is not None]
         for view in views:
             await self._views.wait_until(view, request.freshness)
         vector, dense_skipped = await self._query_vector(views, request)
@@ -127,12 +130,13 @@ class Searcher:
         is_foreign = bool(request.query) and not any(view.view.speaks(language) for view in views)
         among = sum(len(view.view) for view in views)
         asked = _Asked(request, vector, language, among, is_foreign)
-        found = await asyncio.gather(*(self._in_view(view, asked) for view in views))
+        found = await _all(self._in_view(view, asked) for view in views)
         apart, rest = _split([each for several in found for each in several], request)
-        pinned, hits = await asyncio.gather(
-            self._read_back(_merge(apart, MAX_PINNED), request, MAX_PINNED),
-            self._read_back(_merge(rest, request.top_k + _OVERFETCH), request, request.top_k),
-        )
+        parts = [(_merge(rest, request.top_k + _OVERFETCH), request.top_k)]
+        if apart:
+            parts.append((_merge(apart, MAX_PINNED), MAX_PINNED))
+        hits, *others = await _all(self._read_back(best, request, most) for best, most in parts)
+        pinned = others[0] if others else []
         pinned, hits = _within_budget(pinned, hits, request.max_tokens)
         self._served.note(caller.agent, [hit.memory for hit in (*pinned, *hits)])
         return SearchAnswer(hits, positions, dense_skipped, pinned)
@@ -262,6 +266,12 @@ class Searcher:
         partition = self._reader.partition(namespace)
         stored = await self._reader.memories(partition, others, record.record.profile)
         return tuple(m.memory for m in stored if m is not None)
+
+
+async def _all(several: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Return what coroutines return, run side by side; of one, which is the rule, without a task."""
+    waiting = list(several)
+    return [await waiting[0]] if len(waiting) == 1 else await asyncio.gather(*waiting)
 
 
 def _as_known(row: Row | None, head: Stored[Head], profile: str) -> StoredMemory | None:

@@ -120,24 +120,57 @@ class LoadedView:
         self.inbox: list[tuple[LogCommit, Event]] = []
         self.queries: list[tuple[ViewQuery, asyncio.Future[list[Candidate]]]] = []
         self.jobs: list[tuple[Callable[[NamespaceView], Any], asyncio.Future[Any]]] = []
-        self.visitor: asyncio.Task[None] | None = None
+        self.is_visited = False
 
     @property
     def dimension(self) -> int:
         """Dimension of the namespace's vectors; 0 while unknown."""
         return self.record.dimension or self.view.dimension
 
-    def visit(
+    def take(self) -> Visit | None:
+        """Return a visit with everything that waits; None where nothing does."""
+        if not (self.inbox or self.queries or self.jobs):
+            return None
+        visit = Visit(self, self.inbox, self.queries, self.jobs)
+        self.inbox, self.queries, self.jobs = [], [], []
+        return visit
+
+
+class Visit:
+    """Events to be applied to a view, then queries and jobs to be answered."""
+
+    def __init__(
         self,
+        view: LoadedView,
         events: Sequence[tuple[LogCommit, Event]],
-        queries: Sequence[ViewQuery],
-        jobs: Sequence[Callable[[NamespaceView], Any]],
-    ) -> tuple[list[list[Candidate]], list[Any]]:
-        """Apply events, then answer queries and jobs. Runs on the index thread."""
-        if events:
-            apply_events(self.view, events)
-        answers = self.view.search(queries) if queries else []
-        return answers, [job(self.view) for job in jobs]
+        queries: Sequence[tuple[ViewQuery, asyncio.Future[list[Candidate]]]],
+        jobs: Sequence[tuple[Callable[[NamespaceView], Any], asyncio.Future[Any]]],
+    ) -> None:
+        self.view = view
+        self.events = events
+        self.error: Exception | None = None
+        self._queries = queries
+        self._jobs = jobs
+        self._results: list[Any] = []
+
+    def make(self) -> None:
+        """Do everything; nobody else may touch the view meanwhile."""
+        view = self.view.view
+        if self.events:
+            apply_events(view, self.events)
+        if self._queries:
+            self._results += view.search([query for query, _ in self._queries])
+        self._results += [job(view) for job, _ in self._jobs]
+
+    def answer(self) -> None:
+        """Tell whoever asked, if they still wait."""
+        for number, (_, future) in enumerate((*self._queries, *self._jobs)):
+            if future.done():
+                continue
+            if self.error is not None:
+                future.set_exception(self.error)
+            else:
+                future.set_result(self._results[number])
 
 
 class Views:
@@ -233,10 +266,9 @@ class Views:
 
     async def close(self) -> None:
         """Stop visiting and drop every view."""
-        visitors = [view.visitor for view in self._loaded.values() if view.visitor is not None]
-        for task in [*visitors, *self._loading.values()]:
+        for task in self._loading.values():
             task.cancel()
-        await asyncio.gather(*visitors, *self._loading.values(), return_exceptions=True)
+        await asyncio.gather(*self._loading.values(), return_exceptions=True)
         self._loaded.clear()
 
     # -- freshness
@@ -318,7 +350,7 @@ class Views:
         if self._used_bytes <= self._budget_bytes:
             return
         for other in sorted(self._loaded.values(), key=lambda v: v.last_used):
-            if other is not view and other.visitor is None and self._used_bytes > self._budget_bytes:
+            if other is not view and not other.is_visited and self._used_bytes > self._budget_bytes:
                 self._drop(other)
 
     def _drop(self, view: LoadedView) -> None:
@@ -338,48 +370,39 @@ class Views:
                 view = self._loaded.get(event.namespace.id)
                 if view is not None:
                     view.inbox.append((commit, event))
-                    if view.visitor is None and len(view.inbox) == 1:
+                    if not view.is_visited and len(view.inbox) == 1:
                         asyncio.get_running_loop().call_later(_IDLE_FLUSH_SECONDS, self._visit, view)
         self._changed.fire()
 
     def _visit(self, view: LoadedView) -> None:
-        if view.visitor is None and (view.inbox or view.queries or view.jobs):
-            view.visitor = asyncio.create_task(self._visits(view))
+        """Have a view visited at the end of this turn, with everything that waits by then."""
+        if not view.is_visited and (view.inbox or view.queries or view.jobs):
+            view.is_visited = True
+            asyncio.get_running_loop().call_soon(self._begin_visit, view)
 
-    async def _visits(self, view: LoadedView) -> None:
-        try:
-            while view.inbox or view.queries or view.jobs:
-                events, view.inbox = view.inbox, []
-                queries, view.queries = view.queries, []
-                jobs, view.jobs = view.jobs, []
-                await self._one_visit(view, events, queries, jobs)
-        finally:
-            view.visitor = None
+    def _begin_visit(self, view: LoadedView) -> None:
+        visit = view.take()
+        view.is_visited = visit is not None
+        if visit is not None:
+            self._index_thread.submit(self._make_visit, visit, asyncio.get_running_loop())
 
-    async def _one_visit(
-        self,
-        view: LoadedView,
-        events: Sequence[tuple[LogCommit, Event]],
-        queries: Sequence[tuple[ViewQuery, asyncio.Future[list[Candidate]]]],
-        jobs: Sequence[tuple[Callable[[NamespaceView], Any], asyncio.Future[Any]]],
-    ) -> None:
-        waiting: list[asyncio.Future[Any]] = [future for _, future in [*queries, *jobs]]
+    def _make_visit(self, visit: Visit, loop: asyncio.AbstractEventLoop) -> None:
+        """Runs on the index thread, which tells the event loop without the turns that a future of its own takes."""
         try:
-            answers, results = await self._on_thread(
-                view.visit, events, [query for query, _ in queries], [job for job, _ in jobs]
-            )
-        except Exception as error:  # noqa: BLE001 - whoever asked gets it; a visitor must not die with requests unanswered
+            visit.make()
+        except Exception as error:  # noqa: BLE001 - whoever asked gets it; requests must not stay unanswered
+            visit.error = error
+        loop.call_soon_threadsafe(self._end_visit, visit)
+
+    def _end_visit(self, visit: Visit) -> None:
+        view = visit.view
+        if visit.error is not None:
             self._drop(view)
-            for future in waiting:
-                if not future.done():
-                    future.set_exception(error)
-            return
-        for future, result in zip(waiting, [*answers, *results], strict=True):
-            if not future.done():
-                future.set_result(result)
-        if events and self._loaded.get(view.record.namespace.id) is view:
+        visit.answer()
+        if visit.events and self._loaded.get(view.record.namespace.id) is view:
             self._weigh(view)
             self._changed.fire()
+        self._begin_visit(view)
 
     async def _on_thread(self, function: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._index_thread, function, *arguments)

@@ -305,7 +305,7 @@ def _within(held: Indexes, heard: _Heard, told: Mask, most: int) -> list[Slots]:
 def _with_neighbours(held: Indexes, heard: _Heard, mask: Mask, told: _Told) -> Found:
     strength = ranking.strength(told.evidence)
     strongest = told.slots[ranking.contenders(strength, _LOOKED_AROUND)[:_LOOKED_AROUND]]
-    around = held.conversations.around(strongest.tolist(), held.rows)
+    around = held.conversations.around(strongest)
     around[~mask[around]] = -1
     are_there = around >= 0
     if not are_there.any():

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from collections.abc import Sequence
+from bisect import bisect_left
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,26 +11,40 @@ from hindsight_bus.domain.memory import MemoryType
 from hindsight_bus.ports import Row
 
 _DAY_MS = 86_400_000
-_OFFSETS = (-2, -1, 1, 2)
+NOBODY = -1
 
+Slots = NDArray[np.intp]
 Key = tuple[str, str, int]
 Place = tuple[int, str, int]
 
 
 class Conversations:
-    """Conversation -> its memories by (create revision, id), each with its slot.
+    """Conversation -> its memories by (create revision, id); and for each slot who stands right before and after it.
 
     Episodes that name neither conversation nor task count as one conversation a day and writer.
     """
 
     def __init__(self) -> None:
         self._places: dict[Key, list[Place]] = {}
+        self._before = self._after = np.full(1, NOBODY)
+        """By slot; the last one stands for nobody, beside whom is nobody."""
+
+    def reserve(self, capacity: int) -> None:
+        """Make room for slots below ``capacity``."""
+        self._before, self._after = (_grown(beside, capacity) for beside in (self._before, self._after))
 
     def add(self, slot: int, row: Row) -> None:
         """Enter a row; O(log n) unless it is older than others of its conversation."""
         key = _key_of(row)
-        if key is not None:
-            insort(self._places.setdefault(key, []), _place_of(slot, row))
+        if key is None:
+            return
+        places, place = self._places.setdefault(key, []), _place_of(slot, row)
+        at = len(places) if not places or places[-1] < place else bisect_left(places, place)
+        before = places[at - 1][2] if at else NOBODY
+        after = places[at][2] if at < len(places) else NOBODY
+        places.insert(at, place)
+        self._link(before, slot)
+        self._link(slot, after)
 
     def remove(self, slot: int, row: Row) -> None:
         """Take out a row that was entered."""
@@ -42,24 +55,25 @@ class Conversations:
         del places[bisect_left(places, _place_of(slot, row))]
         if not places:
             del self._places[key]
+        self._link(int(self._before[slot]), int(self._after[slot]))
+        self._before[slot] = self._after[slot] = NOBODY
 
-    def around(self, slots: Sequence[int], rows: Sequence[Row | None]) -> NDArray[np.intp]:
-        """Return the slots two before, one before, one after and two after each one, shape (n, 4); -1 for none.
+    def around(self, slots: Slots) -> Slots:
+        """Return the slots two before, one before, one after and two after each one, shape (n, 4); -1 for none."""
+        before, after = self._before[slots], self._after[slots]
+        return np.stack((self._before[before], before, after, self._after[after]), axis=1)
 
-        ``rows`` are all rows, by slot.
-        """
-        found = np.full((len(slots), len(_OFFSETS)), -1, dtype=np.intp)
-        for line, slot in enumerate(slots if self._places else ()):
-            row = rows[slot]
-            key = None if row is None else _key_of(row)
-            if row is None or key is None:
-                continue
-            places = self._places[key]
-            at = bisect_left(places, _place_of(slot, row))
-            for column, offset in enumerate(_OFFSETS):
-                if 0 <= at + offset < len(places):
-                    found[line, column] = places[at + offset][2]
-        return found
+    def _link(self, before: int, after: int) -> None:
+        if before != NOBODY:
+            self._after[before] = after
+        if after != NOBODY:
+            self._before[after] = before
+
+
+def _grown(beside: Slots, capacity: int) -> Slots:
+    grown = np.full(capacity + 1, NOBODY)
+    grown[: len(beside)] = beside
+    return grown
 
 
 def _key_of(row: Row) -> Key | None:

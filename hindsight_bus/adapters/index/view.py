@@ -223,7 +223,7 @@ class View:
             raise OverflowError(f"a view holds at most {MAX_SLOTS} memories")
         if slot >= self._columns.capacity:
             capacity = max(_SMALLEST, 2 * slot)
-            for index in (self._columns, self._dense, self._lexical):
+            for index in (self._columns, self._dense, self._lexical, self._conversations):
                 index.reserve(capacity)
         self._rows.append(None)
         return slot

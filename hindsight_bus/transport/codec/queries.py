@@ -40,7 +40,7 @@ def decode_search(request: SearchMemoriesRequest, tenant: str) -> SearchRequest:
         vector=_vector(request),
         as_agent=fields.optional_part(request.as_agent, "as_agent"),
         for_user=fields.optional_part(request.for_user, "for_user"),
-        filter=decode_filter(request.filter),
+        filter=decode_filter(request.filter) if request.HasField("filter") else Filter(),
         freshness=decode_freshness(request.consistency, tenant),
         weights=_weights(request),
         query_time_ms=fields.time_ms(request.query_time, "query_time")
