@@ -30,6 +30,8 @@ T = TypeVar("T")
 
 _LOAD_PAGE = 500
 """Memories read at once: few enough that they are still in the caches of the processor when they enter the view."""
+_WEIGH_SECONDS = 0.25
+"""How long a view that has grown may be over the budget unnoticed."""
 _IDLE_FLUSH_SECONDS = 0.1
 """How long changes wait for a reader before they are applied anyway: long enough to be applied many at a time."""
 
@@ -196,6 +198,7 @@ class Views:
         self._loading: dict[str, asyncio.Task[LoadedView | None]] = {}
         self._listening: set[int] = set()
         self._used_bytes = 0
+        self._unweighed: set[LoadedView] = set()
         self._changed = Pulse()
 
     # -- for the other use cases
@@ -343,6 +346,18 @@ class Views:
         view.inbox.extend(events_of(commits, view.record.namespace.id))
         self._loaded[view.record.namespace.id] = view
 
+    def _weigh_soon(self, view: LoadedView) -> None:
+        """Weigh a view together with others that change meanwhile: each of many small changes is not worth it."""
+        if not self._unweighed:
+            asyncio.get_running_loop().call_later(_WEIGH_SECONDS, self._weigh_changed)
+        self._unweighed.add(view)
+
+    def _weigh_changed(self) -> None:
+        changed, self._unweighed = self._unweighed, set()
+        for view in changed:
+            if self._loaded.get(view.record.namespace.id) is view:
+                self._weigh(view)
+
     def _weigh(self, view: LoadedView) -> None:
         """Account for a view's growth, and drop the least recently used ones while all are over the budget."""
         self._used_bytes += view.view.size_bytes - view.size_bytes
@@ -400,7 +415,7 @@ class Views:
             self._drop(view)
         visit.answer()
         if visit.events and self._loaded.get(view.record.namespace.id) is view:
-            self._weigh(view)
+            self._weigh_soon(view)
             self._changed.fire()
         self._begin_visit(view)
 

@@ -15,6 +15,7 @@ _UNITS = re.compile(
     rf"|(?P<english>(?<![{_LATIN}])[A-Za-z]+(?![{_LATIN}]))|(?P<latin>[{_LATIN}]+)"
     r"|(?P<other>[^\W\d_])"
 )
+_LETTER = re.compile("[A-Za-z]")
 _PLAIN = re.compile(r"[\x00-\x7f\u4e00-\u9fff\u3001\u3002\u201c\u201d\u2014\u2018\u2019]*")
 """What most texts are of: characters that have no other form but upper and lower case."""
 _FORMAT_CHARACTERS = re.compile(r"[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")
@@ -49,6 +50,8 @@ def detect(text: str) -> str:
     in Han alone reads as ``zh``). Latin is ``en`` unless more than a third of the words have letters beyond A-Z, so
     an unaccented sentence in another Latin-script language reads as ``en``; every other script is ``und``.
     """
+    if text.isascii():
+        return "en" if _LETTER.search(text) else UNKNOWN
     count = dict.fromkeys(("kana", "han", "hangul", "english", "latin", "other"), 0)
     for unit in _UNITS.finditer(text):
         count[unit.lastgroup or "other"] += 1

@@ -76,6 +76,29 @@ async def test_a_view_dropped_while_its_reader_waits_is_built_again() -> None:
         assert await reader.views.ask(view, len) == 3
 
 
+async def test_a_view_that_grows_over_the_budget_drops_those_used_longest_ago() -> None:
+    """What changes after loading counts as well, if not at once."""
+    clock = FakeClock()
+    store = FakeLog(clock.now_ms, partitions=1)
+    writer = Node(store=store, clock=clock)
+    reader = Node(
+        store=store, clock=clock, ids=writer.ids, analyzer=writer.analyzer, view_budget_bytes=200_000
+    )
+    await writer.write("tables")
+    await writer.write("trains", namespace=OTHER)
+    async with running(reader):
+        await reader.search("tables")
+        await reader.search("trains", namespaces=(OTHER,))
+        assert reader.views.peek(FACTS.id) is not None
+        for n in range(20):
+            written = await writer.note(f"rails{n} " * 1_000, namespace=OTHER)
+            assert written.decision is Decision.STORED
+        await reader.catch_up()
+        await reader.search("rails3", namespaces=(OTHER,))
+        await eventually(lambda: reader.views.peek(FACTS.id) is None)
+        assert reader.views.peek(OTHER.id) is not None
+
+
 async def test_a_view_that_loads_while_others_write_misses_nothing() -> None:
     """What is committed while it reads comes by the tail."""
     clock = FakeClock()
