@@ -43,7 +43,7 @@ class Coalescer:
         self._handled: Batch | None = None
         self._gathering: Batch | None = None
         self._wanted = most
-        self._until = 0.0
+        self._until = self._due = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
 
@@ -87,9 +87,19 @@ class Coalescer:
 
     def _wait(self, seconds: float) -> None:
         """Let the batch gather for so long, or until its time is up."""
-        if self._timer is not None:
+        self._due = min(self._loop.time() + seconds, self._until)
+        if self._timer is not None and self._timer.when() > self._due:
             self._timer.cancel()
-        self._timer = self._loop.call_at(min(self._loop.time() + seconds, self._until), self._go_on)
+            self._timer = None
+        if self._timer is None:
+            self._timer = self._loop.call_at(self._due, self._on_time)
+
+    def _on_time(self) -> None:
+        """Go on, unless somebody came since the timer was set: to set it anew for each would cost more."""
+        if self._loop.time() < self._due:
+            self._timer = self._loop.call_at(self._due, self._on_time)
+        else:
+            self._go_on()
 
     def _go_on(self) -> None:
         if self._timer is not None:

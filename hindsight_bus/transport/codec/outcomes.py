@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from hbus.v1 import bus_service_pb2
 from hbus.v1 import memory_service_pb2 as pb
-from hbus.v1.common_pb2 import Durability
+from hbus.v1.common_pb2 import DURABILITY_DELAYED, DURABILITY_FSYNCED, Durability
 from hindsight_bus.app.conflicts import Resolved
 from hindsight_bus.app.outcome import Outcome
 from hindsight_bus.app.usage import UsageOutcome
@@ -28,7 +28,7 @@ class Outcomes:
     @property
     def durability(self) -> Durability:
         """How durable what is acknowledged is at present."""
-        return Durability.DURABILITY_FSYNCED if self._is_fsynced() else Durability.DURABILITY_DELAYED
+        return DURABILITY_FSYNCED if self._is_fsynced() else DURABILITY_DELAYED
 
     def written(self, outcome: Outcome, tenant: str) -> pb.WriteMemoryResponse:
         """Return the answer to a write."""
