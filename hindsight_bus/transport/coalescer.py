@@ -18,6 +18,8 @@ MOMENT_S = 0.001
 """How long another call is waited for then: clients make one in a fraction of it."""
 _SEVERAL = 4
 """Calls in a batch from which on others are waited for when it is over."""
+_RESOLUTION_S = 0.0005
+"""What timers may be early by."""
 MOST = 32
 """Calls that begin together at most."""
 
@@ -87,17 +89,19 @@ class Coalescer:
 
     def _wait(self, seconds: float) -> None:
         """Let the batch gather for so long, or until its time is up."""
-        self._due = min(self._loop.time() + seconds, self._until)
-        if self._timer is not None and self._timer.when() > self._due:
+        due, self._due = self._due, min(self._loop.time() + seconds, self._until)
+        if self._timer is None or self._due < due:
+            self._set_timer()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
-        if self._timer is None:
-            self._timer = self._loop.call_at(self._due, self._on_time)
+        self._timer = self._loop.call_at(self._due, self._on_time)
 
     def _on_time(self) -> None:
         """Go on, unless somebody came since the timer was set: to set it anew for each would cost more."""
-        if self._loop.time() < self._due:
-            self._timer = self._loop.call_at(self._due, self._on_time)
+        if self._due - self._loop.time() > _RESOLUTION_S:
+            self._set_timer()
         else:
             self._go_on()
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+
+import pytest
+import uvloop
 
 from hindsight_bus.transport.coalescer import Batch, Coalescer
 
@@ -115,6 +119,28 @@ async def test_who_is_waited_for_and_does_not_come_holds_nobody_up() -> None:
         coalescer.leave(several)
 
     await asyncio.wait_for(coalescer.join(), 5.0)  # alone, after a moment
+
+
+@pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_whoever_comes_begins_on_either_event_loop(
+    make_loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    """Timers of uvloop count whole milliseconds, and are none where nothing is left to wait for."""
+
+    async def calls() -> None:
+        coalescer = Coalescer(longest_s=0.004, moment_s=0.001)
+        for _ in range(5):
+            several = await batch_of(coalescer, 4)
+            for _ in range(4):
+                coalescer.leave(several)
+            waiting = []
+            for _ in range(20):
+                waiting += await gathered(coalescer, 1)
+            for batch in await asyncio.wait_for(asyncio.gather(*waiting), 5.0):
+                coalescer.leave(batch)
+
+    with asyncio.Runner(loop_factory=make_loop) as runner:
+        runner.run(calls())
 
 
 async def test_a_call_cancelled_while_it_waits_is_waited_for_by_nobody() -> None:
