@@ -119,6 +119,8 @@ class LoadedView:
         self.view = view
         self.last_used = 0.0
         self.size_bytes = 0
+        self.weigh_at = 0.0
+        """When it is to be weighed again, for it has changed since; 0 = it has not."""
         self.inbox: list[tuple[LogCommit, Event]] = []
         self.queries: list[tuple[ViewQuery, asyncio.Future[list[Candidate]]]] = []
         self.jobs: list[tuple[Callable[[NamespaceView], Any], asyncio.Future[Any]]] = []
@@ -198,7 +200,6 @@ class Views:
         self._loading: dict[str, asyncio.Task[LoadedView | None]] = {}
         self._listening: set[int] = set()
         self._used_bytes = 0
-        self._unweighed: set[LoadedView] = set()
         self._changed = Pulse()
 
     # -- for the other use cases
@@ -346,22 +347,11 @@ class Views:
         view.inbox.extend(events_of(commits, view.record.namespace.id))
         self._loaded[view.record.namespace.id] = view
 
-    def _weigh_soon(self, view: LoadedView) -> None:
-        """Weigh a view together with others that change meanwhile: each of many small changes is not worth it."""
-        if not self._unweighed:
-            asyncio.get_running_loop().call_later(_WEIGH_SECONDS, self._weigh_changed)
-        self._unweighed.add(view)
-
-    def _weigh_changed(self) -> None:
-        changed, self._unweighed = self._unweighed, set()
-        for view in changed:
-            if self._loaded.get(view.record.namespace.id) is view:
-                self._weigh(view)
-
     def _weigh(self, view: LoadedView) -> None:
         """Account for a view's growth, and drop the least recently used ones while all are over the budget."""
         self._used_bytes += view.view.size_bytes - view.size_bytes
         view.size_bytes = view.view.size_bytes
+        view.weigh_at = 0.0
         if self._used_bytes <= self._budget_bytes:
             return
         for other in sorted(self._loaded.values(), key=lambda v: v.last_used):
@@ -414,10 +404,25 @@ class Views:
         if visit.error is not None:
             self._drop(view)
         visit.answer()
-        if visit.events and self._loaded.get(view.record.namespace.id) is view:
-            self._weigh_soon(view)
-            self._changed.fire()
+        if self._loaded.get(view.record.namespace.id) is view:
+            self._weigh_in_time(view, has_changed=bool(visit.events))
+            if visit.events:
+                self._changed.fire()
         self._begin_visit(view)
+
+    def _weigh_in_time(self, view: LoadedView, *, has_changed: bool) -> None:
+        """Weigh a view that has just been visited, or later: not each of many small changes is worth it."""
+        loop = asyncio.get_running_loop()
+        if view.weigh_at and loop.time() >= view.weigh_at:
+            self._weigh(view)
+        elif has_changed and not view.weigh_at:
+            view.weigh_at = loop.time() + _WEIGH_SECONDS
+            loop.call_at(view.weigh_at, self._weigh_unvisited, view)
+
+    def _weigh_unvisited(self, view: LoadedView) -> None:
+        """Weigh a view that has changed, unless the index thread is at it; then the end of the visit will do it."""
+        if view.weigh_at and not view.is_visited and self._loaded.get(view.record.namespace.id) is view:
+            self._weigh(view)
 
     async def _on_thread(self, function: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._index_thread, function, *arguments)
