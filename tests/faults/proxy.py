@@ -8,6 +8,8 @@ from pathlib import Path
 from types import TracebackType
 
 _CHUNK_BYTES = 8 * 1024
+_TURNS_TO_ACCEPT = 8
+"""Turns of the event loop that a connection takes at most from being accepted to being a link."""
 
 
 class FaultProxy:
@@ -46,6 +48,8 @@ class FaultProxy:
     ) -> None:
         assert self._server is not None
         self._server.close()
+        for _ in range(_TURNS_TO_ACCEPT):
+            await asyncio.sleep(0)
         self.cut()
         await asyncio.gather(*filter(None, self._links.values()))
         await self._server.wait_closed()
