@@ -47,12 +47,19 @@ class FaultProxy:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._server is not None
+        await self._accept_no_more()
         self._server.close()
-        for _ in range(_TURNS_TO_ACCEPT):
-            await asyncio.sleep(0)
         self.cut()
         await asyncio.gather(*filter(None, self._links.values()))
         await self._server.wait_closed()
+
+    async def _accept_no_more(self) -> None:
+        """Let what was accepted become links: a server that is closed before that loses the sockets (Python 3.11)."""
+        assert self._server is not None
+        for listening in self._server.sockets:
+            asyncio.get_running_loop().remove_reader(listening.fileno())
+        for _ in range(_TURNS_TO_ACCEPT):
+            await asyncio.sleep(0)
 
     def cut(self) -> None:
         """Cut every connection at once."""
