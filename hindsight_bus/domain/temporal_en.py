@@ -225,7 +225,7 @@ _WHICH = "last|this|next"
 _NO_YEAR = "(?P<y>(?!))?(?P<yw>(?!))?"
 _NO_YEAR_WORD = "(?P<yw>(?!))?"
 
-CUES = (
+_CUES = (
     *_MONTHS, *_SEASONS, "day", "week", "month", "year", "18", "19", "20", "night", "tomorrow", "morning", "afternoon",
     "evening",
 )  # fmt: skip
@@ -286,4 +286,4 @@ RULES: tuple[Rule, ...] = tuple(
 
 def may_match(text: str) -> bool:
     """Tell whether any rule may match; False only where none does."""
-    return any(cue in text for cue in CUES)
+    return any(cue in text for cue in _CUES)

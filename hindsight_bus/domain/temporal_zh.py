@@ -174,7 +174,7 @@ _YEAR_PART = (
     r"(?:的?(?P<season>[春夏秋冬])[天季]|第?(?P<q>[一二三四1-4])季度|的?(?P<part>上半年|下半年|初|中(?!国|心)|底|末))?"
 )
 
-CUES = frozenset("年月日号天周期拜昨今明")
+_CUES = frozenset("年月日号天周期拜昨今明")
 """Characters of which every expression has one, so that most texts need not be looked through for each."""
 
 RULES: tuple[Rule, ...] = tuple(
@@ -209,4 +209,4 @@ RULES: tuple[Rule, ...] = tuple(
 
 def may_match(text: str) -> bool:
     """Tell whether any rule may match; False only where none does."""
-    return not CUES.isdisjoint(text)
+    return not _CUES.isdisjoint(text)

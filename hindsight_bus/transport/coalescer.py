@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import asyncio
 
-LONGEST_S = 0.01
+_LONGEST_S = 0.01
 """How long a batch may hold up the next one, and be waited for: a few calls take as long, slow ones delay no more."""
-MOMENT_S = 0.001
+_MOMENT_S = 0.001
 """How long another call is waited for then: clients make one in a fraction of it."""
 _SEVERAL = 4
 """Calls in a batch from which on others are waited for when it is over."""
 _RESOLUTION_S = 0.0005
 """What timers may be early by."""
-MOST = 32
+_MOST = 32
 """Calls that begin together at most."""
 
 
@@ -38,7 +38,7 @@ class Batch:
 class Coalescer:
     """Tells calls when to begin. There may be a batch that is handled and one that gathers."""
 
-    def __init__(self, longest_s: float = LONGEST_S, moment_s: float = MOMENT_S, most: int = MOST) -> None:
+    def __init__(self, longest_s: float = _LONGEST_S, moment_s: float = _MOMENT_S, most: int = _MOST) -> None:
         self._longest_s = longest_s
         self._moment_s = moment_s
         self._most = most

@@ -11,7 +11,7 @@ from hindsight_bus.domain.memory import MemoryType
 from hindsight_bus.ports import Row
 
 _DAY_MS = 86_400_000
-NOBODY = -1
+_NOBODY = -1
 
 Slots = NDArray[np.intp]
 Key = tuple[str, str, int]
@@ -26,7 +26,7 @@ class Conversations:
 
     def __init__(self) -> None:
         self._places: dict[Key, list[Place]] = {}
-        self._before = self._after = np.full(1, NOBODY)
+        self._before = self._after = np.full(1, _NOBODY)
         """By slot; the last one stands for nobody, beside whom is nobody."""
 
     def reserve(self, capacity: int) -> None:
@@ -39,9 +39,9 @@ class Conversations:
         if key is None:
             return
         places, place = self._places.setdefault(key, []), _place_of(slot, row)
-        at = len(places) if not places or places[-1] < place else bisect_left(places, place)
-        before = places[at - 1][2] if at else NOBODY
-        after = places[at][2] if at < len(places) else NOBODY
+        at = bisect_left(places, place)
+        before = places[at - 1][2] if at else _NOBODY
+        after = places[at][2] if at < len(places) else _NOBODY
         places.insert(at, place)
         self._link(before, slot)
         self._link(slot, after)
@@ -56,7 +56,7 @@ class Conversations:
         if not places:
             del self._places[key]
         self._link(int(self._before[slot]), int(self._after[slot]))
-        self._before[slot] = self._after[slot] = NOBODY
+        self._before[slot] = self._after[slot] = _NOBODY
 
     def around(self, slots: Slots) -> Slots:
         """Return the slots two before, one before, one after and two after each one, shape (n, 4); -1 for none."""
@@ -64,14 +64,14 @@ class Conversations:
         return np.stack((self._before[before], before, after, self._after[after]), axis=1)
 
     def _link(self, before: int, after: int) -> None:
-        if before != NOBODY:
+        if before != _NOBODY:
             self._after[before] = after
-        if after != NOBODY:
+        if after != _NOBODY:
             self._before[after] = before
 
 
 def _grown(beside: Slots, capacity: int) -> Slots:
-    grown = np.full(capacity + 1, NOBODY)
+    grown = np.full(capacity + 1, _NOBODY)
     grown[: len(beside)] = beside
     return grown
 
