@@ -64,7 +64,7 @@ class Fitted:
     def _numbers(self) -> dict[str, Any]:
         numbers = {each.name: getattr(self.weights, each.name) for each in fields(self.weights)}
         numbers["backgrounds"] = dict(self.weights.backgrounds)
-        del numbers["alert"]  # measured otherwise
+        del numbers["alert"], numbers["common"]  # measured otherwise
         return numbers
 
 
@@ -74,6 +74,7 @@ class _Place:
 
     rows: list[Row]
     vectors: Vectors
+    """As they are compared."""
 
     @property
     def languages(self) -> list[str]:
@@ -138,14 +139,19 @@ async def _all_asked(embedder: Embedder, data: DataSet) -> list[_Asked]:
 
 
 def _with_backgrounds(known: Calibration, asked: Iterable[_Asked]) -> Calibration:
-    """Return the calibration with the mean cosines of questions and memories that do not answer, by language."""
+    """Return the calibration with the mean cosines of questions and memories that have nothing in common, by language.
+
+    Where no question is on a foreign topic, those that only lack their answer stand for them.
+    """
+    silent = [each for each in asked if not each.answers]
     means: dict[tuple[str, str], list[float]] = {}
-    for each in asked:
-        if each.answers or each.query.vector is None:
+    for each in [each for each in silent if not each.related] or silent:
+        if each.query.vector is None:
             continue
+        asked_for = known.common.without(each.query.vector)
         languages = np.array(each.place.languages)
         for told in set(each.place.languages):
-            mean = float((each.place.vectors[languages == told] @ each.query.vector).mean())
+            mean = float((each.place.vectors[languages == told] @ asked_for).mean())
             means.setdefault((each.query.language, told), []).append(mean)
     same = {a: round(float(np.mean(found)), 3) for (a, b), found in means.items() if a == b}
     across = [mean for (a, b), found in means.items() if a != b for mean in found]
@@ -160,12 +166,13 @@ def _with_backgrounds(known: Calibration, asked: Iterable[_Asked]) -> Calibratio
 
 async def _loaded(embedder: Embedder, data: DataSet) -> dict[str, _Place]:
     places: dict[str, _Place] = {}
+    common = calibration_of(embedder.profile).common
     for label in data.namespaces:
         held = [memory for memory in data.memories if memory.namespace == label]
         if held:
             embedded = await embedder.embed_pieces([memory.text for memory in held])
             rows = [row_of(n, *each) for n, each in enumerate(zip(held, embedded, strict=True), 1)]
-            places[label] = _Place(rows, np.stack([each[0] for each in embedded]))
+            places[label] = _Place(rows, common.without(np.stack([each[0] for each in embedded])))
     return places
 
 

@@ -12,6 +12,7 @@ from hindsight_bus.app.draft import WriteDraft
 from hindsight_bus.app.freshness import Freshness
 from hindsight_bus.app.views import Views
 from hindsight_bus.app.write import Writer
+from hindsight_bus.domain.calibration import calibration_of
 from hindsight_bus.domain.errors import EmbedderUnavailable
 from hindsight_bus.domain.language import detect
 from hindsight_bus.domain.memory import Channel, MemoryType, Version
@@ -84,7 +85,8 @@ class Lessons:
         if not near:
             return None
         advice = [advice_in(text, draft.language) for text in (draft.text, *(each.text for each in near))]
-        ours, *theirs = await self._embedder.embed_passages(advice)
+        common = calibration_of(self._embedder.profile).common
+        ours, *theirs = common.without(await self._embedder.embed_passages(advice))
         closeness = self._embedder.closeness
         for version, words, vector in zip(near, advice[1:], theirs, strict=True):
             close = closeness.threshold(draft.language, version.language)

@@ -22,6 +22,7 @@ from hindsight_bus.app.background import in_background
 from hindsight_bus.app.query_bank import Probe, QueryBank
 from hindsight_bus.app.selection import Selection
 from hindsight_bus.app.tail import LogCommit, Tails
+from hindsight_bus.domain.calibration import calibration_of
 from hindsight_bus.domain.events import Event, EventKind
 from hindsight_bus.domain.names import Namespace, Pattern
 from hindsight_bus.domain.pattern_map import PatternMap
@@ -73,7 +74,9 @@ class _Bucket:
             return
         for profile, closeness in query.closeness.items():
             space = profile, len(query.vector)
-            bank = self.banks.setdefault(space, QueryBank(len(query.vector)))
+            bank = self.banks.get(space)
+            if bank is None:
+                bank = self.banks[space] = QueryBank(len(query.vector), calibration_of(profile).common)
             bank.add(interest, query.vector, closeness.lowest)
 
     def remove(self, interest: Interest) -> None:

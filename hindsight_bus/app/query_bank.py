@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hindsight_bus.domain import vectors
+from hindsight_bus.domain.common import NOTHING, Common
 from hindsight_bus.domain.values import Value
 
 M = TypeVar("M", bound=Hashable)
@@ -28,13 +29,15 @@ class Probe(Value, Generic[M, A]):
     labels: Sequence[A]
     arrived: Sequence[bytes]
     """float16, shape (d,), one each label."""
+    common: Common
+    """What vectors are compared without; rows and thresholds are without it."""
 
     def matches(self) -> list[tuple[M, A]]:
         """Return who is likely to be interested in what. Cost: O(queries x d) a vector, 0.7 ms for 10,000 x 384."""
         return [
             (member, label)
             for label, values in zip(self.labels, self.arrived, strict=True)
-            for place in self._near(vectors.from_bytes(values))
+            for place in self._near(self.common.without(vectors.from_bytes(values)))
             if (member := self.members[place]) is not None
         ]
 
@@ -46,12 +49,13 @@ class Probe(Value, Generic[M, A]):
 
 
 class QueryBank(Generic[M]):
-    """Queries of one dimension, each of one member, with their thresholds.
+    """Queries of one dimension and profile, each of one member, with their thresholds.
 
     Rows are appended and blanked, never overwritten, so a probe that is under way keeps what it was made of.
     """
 
-    def __init__(self, dimension: int) -> None:
+    def __init__(self, dimension: int, common: Common = NOTHING) -> None:
+        self._common = common
         self._places: dict[M, int] = {}
         self._members: list[M | None] = []
         self._rows = np.zeros((_FIRST_ROWS, dimension), np.float32)
@@ -65,7 +69,7 @@ class QueryBank(Generic[M]):
         place = len(self._members)
         if place == len(self._rows):
             self._move(list(range(place)), 2 * place)
-        self._rows[place] = _unit(query[None])[0]
+        self._rows[place] = _unit(self._common.without(query[None]))[0]
         self._thresholds[place] = threshold
         self._members.append(member)
         self._places[member] = place
@@ -94,6 +98,7 @@ class QueryBank(Generic[M]):
             self._thresholds[:size],
             [label for label, _ in arrived],
             [values for _, values in arrived],
+            self._common,
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from hindsight_bus.domain import memory, vectors
+from hindsight_bus.domain.calibration import calibration_of
 from hindsight_bus.domain.suspicion import Closeness
 from hindsight_bus.domain.values import Value
 
@@ -41,7 +42,9 @@ class MeaningQuery(Value, eq=False):
         if found is None or closeness is None:
             return False
         threshold = closeness.threshold(self.language or language, language)
-        return cosine(vectors.from_bytes(found.values), self.vector) >= threshold
+        common = calibration_of(found.profile).common
+        ours, theirs = common.without(self.vector), common.without(vectors.from_bytes(found.values))
+        return cosine(theirs, ours) >= threshold
 
 
 def cosine(one: vectors.Vector, other: vectors.Vector) -> float:

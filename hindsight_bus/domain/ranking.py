@@ -23,9 +23,9 @@ Ints = NDArray[np.int64]
 
 DAY_MS = 86_400_000
 
-_DENSE_SHARE = 0.55
+_DENSE_SHARE = 0.45
 """Share of the dense channel where both text and vector speak; the rest is the lexical channel's."""
-_MEAN_SHARE = 0.75
+_MEAN_SHARE = 0.6
 """Share of the mean in the background of many memories, where the profile's is known."""
 _MEAN_SUPPORT = 8
 """Memories from which on the mean has half of its share."""

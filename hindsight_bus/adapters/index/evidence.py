@@ -25,6 +25,7 @@ class OpenView(View):
 
     def evidence(self, query: ViewQuery) -> list[Heard]:
         """Return the evidence for every candidate of a query, in no particular order; nothing is withheld."""
+        query = self._comparable(query)
         mask = self._columns.matching(query.filter, query.now_ms, len(self._rows))
         vector = channels.vector_of(query)
         nearest = channels.NOTHING

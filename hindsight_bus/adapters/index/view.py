@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hindsight_bus.adapters.index import search as searching
 from hindsight_bus.adapters.index.analysis import Analyzer
@@ -24,6 +25,8 @@ from hindsight_bus.domain.calibration import Calibration
 from hindsight_bus.domain.language import primary
 from hindsight_bus.domain.memory import MemoryState, MemoryType, Version
 from hindsight_bus.domain.query import Filter
+from hindsight_bus.domain.values import replace
+from hindsight_bus.domain.vectors import widened
 from hindsight_bus.ports import Candidate, Row, Vectors, ViewQuery, ViewStats
 
 _SMALLEST = 64
@@ -41,7 +44,9 @@ class View:
     """
 
     def __init__(self, analyzer: Analyzer, calibration: Calibration | None = None) -> None:
+        calibration = calibration or Calibration()
         self._analyzer = analyzer
+        self._common = calibration.common
         self._rows: list[Row | None] = []
         self._slots: dict[str, int] = {}
         self._free: list[int] = []
@@ -65,7 +70,7 @@ class View:
             self._conversations,
             self._successors,
             analyzer,
-            calibration or Calibration(),
+            calibration,
         )
 
     @property
@@ -99,7 +104,7 @@ class View:
         embedded = [row for row in latest if row.vector is not None]
         stored = [row.vector for row in embedded if row.vector is not None]
         pieces = {row.memory_id: _parted(row) for row in embedded if row.pieces}
-        parsed = self._dense.parse([*stored, *chain.from_iterable(pieces.values())]) if stored else None
+        parsed = self._parsed([*stored, *chain.from_iterable(pieces.values())]) if stored else None
         slots = np.array([self._place(row) for row in latest], dtype=np.intp)
         self._columns.put(slots, latest)
         self._dense.drop(slots)
@@ -126,11 +131,11 @@ class View:
         ``ValueError`` where a query's vector has not the view's dimension. Cost: one scan of the vectors and of the
         words' postings.
         """
-        return searching.search(self._indexes, queries)
+        return searching.search(self._indexes, [self._comparable(query) for query in queries])
 
     def nearest(self, vector: Vectors, k: int, filter: Filter) -> list[tuple[str, float]]:
         """Return the ``k`` nearest memories (id, cosine) among those that match, nearest first."""
-        return searching.nearest(self._indexes, vector, k, filter)
+        return searching.nearest(self._indexes, self._common.without(vector), k, filter)
 
     def matching(self, filter: Filter, limit: int) -> list[Row]:
         """Return at most ``limit`` rows that match, newest first; O(n)."""
@@ -188,6 +193,18 @@ class View:
                 yield key.encode()
                 yield holders[order].tobytes() + counts_of(packed)[order].tobytes()
         yield repr(sorted(self._known.chosen.items())).encode()
+
+    def _parsed(self, stored: Sequence[bytes]) -> NDArray[np.float16]:
+        """Return stored vectors as they are held: checked, and without what all texts have in common."""
+        parsed = self._dense.parse(stored)
+        if self._common.dimension != parsed.shape[1]:
+            return parsed
+        return self._common.without(widened(parsed)).astype(np.float16)
+
+    def _comparable(self, query: ViewQuery) -> ViewQuery:
+        if query.vector is None or self._common.dimension != len(query.vector):
+            return query
+        return replace(query, vector=self._common.without(query.vector))
 
     def _pending(self) -> Mask:
         top = len(self._rows)

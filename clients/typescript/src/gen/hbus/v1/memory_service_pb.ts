@@ -350,7 +350,8 @@ export type ScoreParts = Message<"hbus.v1.ScoreParts"> & {
   importance: number;
 
   /**
-   * Cosine between query and memory, of a long text that of its nearest piece if that is nearer; unset when the dense channel did not find it.
+   * Cosine between query and memory, in `e5` without what all texts have in common; of a long text that of its nearest
+   * piece if that is nearer. Unset when the dense channel did not find it.
    *
    * @generated from field: optional double dense = 4;
    */
