@@ -76,7 +76,7 @@ PROFILES: Mapping[str, Calibration] = MappingProxyType(
     {
         "e5": Calibration(
             backgrounds=MappingProxyType({"zh": 0.09, "en": 0.125}), across=0.03, noise=0.062,
-            dense=12.7, lexical=0.76, temporal=2.3, bias=-2.2, floor=0.155, foreign_floor=0.09,
+            dense=12.7, lexical=0.76, temporal=2.3, bias=-2.2, floor=0.17, foreign_floor=0.09,
             alert=Closeness(default=0.17, across=0.17, by_language={"zh": 0.19}), common=E5,
         ),
         "use": Calibration(

@@ -13,12 +13,12 @@ _NUMBERS = re.compile(r"\d+")
 
 
 def are_twins(one: str, other: str, cosine: float, closeness: float) -> bool:
-    """Tell whether two sentences say the same: nearer to equal than to merely close, and no number or "not" apart.
+    """Tell whether two sentences say the same: twice as near to equal as to merely close, no number or "not" apart.
 
     ``closeness`` is the cosine from which sentences of their languages are close. Embeddings hardly tell a sentence
     from its opposite or one amount from another, so those are told by words.
     """
-    near = cosine >= (closeness + 1) / 2
+    near = cosine >= (closeness + 2) / 3
     return near and _negates(one) == _negates(other) and _numbers(one) == _numbers(other)
 
 
