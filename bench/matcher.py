@@ -30,7 +30,7 @@ _SIZES = (10, 1_000, 10_000)
 _CONCERNED = 10
 _COMMITS = 300
 _PARTITIONS = 16
-_PROFILE = "external(384)"
+_PROFILE = "e5"
 _FLAT = Goal(must=1.5, aim=1.1, lower_is_better=True)
 _ANYTHING = EventFilter()
 _MEANING = EventFilter(meaning=Meaning("bench"))
@@ -57,7 +57,7 @@ class _Node:
         """Register a subscriber that has read everything."""
         query = None
         if direction is not None:
-            query = MeaningQuery(direction, {_PROFILE: Closeness(0.9, 0.9)})
+            query = MeaningQuery.of(direction, {_PROFILE: Closeness(0.9, 0.9)})
         filter = _ANYTHING if query is None else _MEANING
         selection = Selection([pattern], filter, query=query)
         interest = Interest(selection, selection.partitions(_PARTITIONS), lambda: None)

@@ -6,6 +6,7 @@ memory does not answer; one that nothing answers is put to its namespaces. The w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -59,13 +60,16 @@ class Fitted:
         numbers = self._numbers()
         backgrounds = numbers.pop("backgrounds")
         rest = ", ".join(f"{name}={value:.3g}" for name, value in numbers.items())
-        return f'"{self.profile}": Calibration(backgrounds=MappingProxyType({backgrounds}), {rest}),'
+        kept = "  # closeness, alert and common: as they were"
+        return f'"{self.profile}": Calibration(backgrounds=MappingProxyType({backgrounds}), {rest}),{kept}'
 
     def _numbers(self) -> dict[str, Any]:
         numbers = {each.name: getattr(self.weights, each.name) for each in fields(self.weights)}
         numbers["backgrounds"] = dict(self.weights.backgrounds)
-        del numbers["alert"], numbers["common"]  # measured otherwise
-        return numbers
+        del numbers["closeness"], numbers["alert"], numbers["common"]  # measured otherwise
+        return {
+            name: value for name, value in numbers.items() if value == value
+        }  # what is unknown is left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,27 +145,34 @@ async def _all_asked(embedder: Embedder, data: DataSet) -> list[_Asked]:
 def _with_backgrounds(known: Calibration, asked: Iterable[_Asked]) -> Calibration:
     """Return the calibration with the mean cosines of questions and memories that have nothing in common, by language.
 
-    Where no question is on a foreign topic, those that only lack their answer stand for them.
+    Where no question of a pair is on a foreign topic, those that only lack their answer stand for them.
     """
     silent = [each for each in asked if not each.answers]
-    means: dict[tuple[str, str], list[float]] = {}
-    for each in [each for each in silent if not each.related] or silent:
-        if each.query.vector is None:
-            continue
-        asked_for = known.common.without(each.query.vector)
-        languages = np.array(each.place.languages)
-        for told in set(each.place.languages):
-            mean = float((each.place.vectors[languages == told] @ asked_for).mean())
-            means.setdefault((each.query.language, told), []).append(mean)
+    means = _means(known, [each for each in silent if each.related])
+    means |= _means(known, [each for each in silent if not each.related])
     same = {a: round(float(np.mean(found)), 3) for (a, b), found in means.items() if a == b}
     across = [mean for (a, b), found in means.items() if a != b for mean in found]
     return replace(
         known,
         backgrounds=MappingProxyType(same),
-        across=round(float(np.mean(across)), 3) if across else 0.0,
+        across=round(float(np.mean(across)), 3) if across else math.nan,
         floor=0.0,
         foreign_floor=0.0,
     )
+
+
+def _means(known: Calibration, asked: Iterable[_Asked]) -> dict[tuple[str, str], list[float]]:
+    """Return each question's mean cosine with the memories in each language, by both languages."""
+    means: dict[tuple[str, str], list[float]] = {}
+    for each in asked:
+        if each.query.vector is None:
+            continue
+        vector = known.common.without(each.query.vector)
+        languages = np.array(each.place.languages)
+        for told in set(each.place.languages):
+            mean = float((each.place.vectors[languages == told] @ vector).mean())
+            means.setdefault((each.query.language, told), []).append(mean)
+    return means
 
 
 async def _loaded(embedder: Embedder, data: DataSet) -> dict[str, _Place]:

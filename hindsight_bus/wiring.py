@@ -171,13 +171,16 @@ async def assemble(
     index_thread = ThreadPoolExecutor(1, thread_name_prefix="index")
     stack.callback(index_thread.shutdown, wait=False, cancel_futures=True)
     analyzer = Analyzer()
-    calibration = calibration_of(embedder.profile)
 
     reader = RecordReader(store)
     tails = Tails(store, clock, config.ring_kib << 10)
     policies = PolicyBook(store, tails, clock)
     views = Views(
-        reader, tails, lambda: View(analyzer, calibration), index_thread, config.view_budget_mib << 20
+        reader,
+        tails,
+        lambda profile: View(analyzer, calibration_of(profile)),
+        index_thread,
+        config.view_budget_mib << 20,
     )
     served = ServedNotes(store, clock)
     committer = Committer(store, tails, ids)
@@ -194,7 +197,7 @@ async def assemble(
     judge = Judge(reader, committer, models, config.judgements_per_day)
     handlers = due_handlers(
         Indexer(reader, committer, embedder),
-        Suspector(reader, views, conflicts, embedder),
+        Suspector(reader, views, conflicts, calibration_of),
         Caretaker(reader, committer, policies, changer, conflicts),
     )
     handlers["judge"] = one_by_one(judge.judge)
@@ -205,7 +208,8 @@ async def assemble(
     reflector = (
         ModelReflector(models, in_english=config.think_in_english) if models.names else RuleReflector()
     )
-    reflections = Reflections(reader, committer, Lessons(writer, views, embedder), reflector, skills, reviews)
+    lessons = Lessons(writer, views, embedder, calibration_of)
+    reflections = Reflections(reader, committer, lessons, reflector, skills, reviews)
     handlers |= task_handlers(
         reflections, WorkingMemory(reader, changer), TaskRetention(reader, committer, policies)
     )

@@ -20,6 +20,7 @@ from hindsight_bus.app.records import RecordReader, StoredMemory
 from hindsight_bus.app.views import LoadedView, Views
 from hindsight_bus.app.work import Handler
 from hindsight_bus.domain import vectors
+from hindsight_bus.domain.calibration import Calibrations
 from hindsight_bus.domain.claims import Change
 from hindsight_bus.domain.errors import ProfileMismatch
 from hindsight_bus.domain.events import EventKind
@@ -28,7 +29,7 @@ from hindsight_bus.domain.names import Namespace, Pattern
 from hindsight_bus.domain.query import Filter
 from hindsight_bus.domain.records import Conflict, NamespaceRecord, SubjectRecord, Usage
 from hindsight_bus.domain.skills import Skill, SkillVersion, kept_versions
-from hindsight_bus.domain.suspicion import may_contradict, reads_alike
+from hindsight_bus.domain.suspicion import Closeness, may_contradict, reads_alike
 from hindsight_bus.domain.values import replace
 from hindsight_bus.ports import (
     DueItem,
@@ -138,11 +139,13 @@ def _learn_dimension(plan: CommitPlan, namespace: Stored[NamespaceRecord], dimen
 class Suspector:
     """Looks for memories that may contradict one that is new."""
 
-    def __init__(self, reader: RecordReader, views: Views, conflicts: Conflicts, embedder: Embedder) -> None:
+    def __init__(
+        self, reader: RecordReader, views: Views, conflicts: Conflicts, calibrations: Calibrations
+    ) -> None:
         self._reader = reader
         self._views = views
         self._conflicts = conflicts
-        self._embedder = embedder
+        self._calibrations = calibrations
 
     async def suspect(self, items: Sequence[TakenItem]) -> None:
         """Handle `suspect` items, reading and finishing those of one partition together."""
@@ -164,8 +167,11 @@ class Suspector:
             return
         # The vectors may have been committed a moment ago, or by another node.
         await self._views.wait_until(view, Freshness(fully_consistent=True))
+        closeness = self._calibrations(view.record.profile).closeness
         while memory_ids:
-            found = await self._views.ask(view, partial(self._some_neighbours, memory_ids=memory_ids))
+            found = await self._views.ask(
+                view, partial(self._some_neighbours, memory_ids=memory_ids, closeness=closeness)
+            )
             for memory_id, neighbours in zip(memory_ids, found, strict=False):
                 if neighbours:
                     await self._judge(view, memory_id, neighbours)
@@ -190,24 +196,31 @@ class Suspector:
             await self._conflicts.suspect(one, other, near[other.head.record.memory_id])
             one = (await self._reader.memories(partition, [memory_id], profile))[0] or one
 
-    def _some_neighbours(self, view: NamespaceView, memory_ids: Sequence[str]) -> list[dict[str, str]]:
+    def _some_neighbours(
+        self, view: NamespaceView, memory_ids: Sequence[str], closeness: Closeness
+    ) -> list[dict[str, str]]:
         """Return the neighbours of as many memories as fit into a visit: a search must not wait for many scans."""
         found, end = list[dict[str, str]](), perf_counter() + _VISIT_SECONDS
         has_comparables = cache(lambda comparable: bool(view.matching(comparable, limit=1)))
         for memory_id in memory_ids:
             row, near = view.get(memory_id), dict[str, str]()
             if row is not None and has_comparables(comparable := _comparable(row)):
-                near = self._neighbours(view, row, comparable)
+                near = self._neighbours(view, row, comparable, closeness)
             found.append(near)
             if perf_counter() > end:
                 break
         return found
 
-    def _neighbours(self, view: NamespaceView, row: Row, comparable: Filter) -> dict[str, str]:
+    def _neighbours(
+        self, view: NamespaceView, row: Row, comparable: Filter, closeness: Closeness
+    ) -> dict[str, str]:
         """Return memories that are near, each with the reason. Runs on the index thread."""
-        return self._near_in_meaning(view, row, comparable) | self._read_alike(view, row, comparable)
+        near = self._near_in_meaning(view, row, comparable, closeness)
+        return near | self._read_alike(view, row, comparable)
 
-    def _near_in_meaning(self, view: NamespaceView, row: Row, comparable: Filter) -> dict[str, str]:
+    def _near_in_meaning(
+        self, view: NamespaceView, row: Row, comparable: Filter, closeness: Closeness
+    ) -> dict[str, str]:
         if row.vector is None:
             return {}
         near, language = {}, row.version.language
@@ -215,7 +228,7 @@ class Suspector:
             found = view.get(other)
             if found is None or other == row.memory_id:
                 continue
-            if cosine >= self._embedder.closeness.threshold(language, found.version.language):
+            if cosine >= closeness.threshold(language, found.version.language):
                 near[other] = f"close in meaning ({cosine:.2f}) but not the same words"
         return near
 

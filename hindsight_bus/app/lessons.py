@@ -12,7 +12,7 @@ from hindsight_bus.app.draft import WriteDraft
 from hindsight_bus.app.freshness import Freshness
 from hindsight_bus.app.views import Views
 from hindsight_bus.app.write import Writer
-from hindsight_bus.domain.calibration import calibration_of
+from hindsight_bus.domain.calibration import Calibrations
 from hindsight_bus.domain.errors import EmbedderUnavailable
 from hindsight_bus.domain.language import detect
 from hindsight_bus.domain.memory import Channel, MemoryType, Version
@@ -34,10 +34,11 @@ _NEAREST = 4
 class Lessons:
     """Writes what was learnt from a task."""
 
-    def __init__(self, writer: Writer, views: Views, embedder: Embedder) -> None:
+    def __init__(self, writer: Writer, views: Views, embedder: Embedder, calibrations: Calibrations) -> None:
         self._writer = writer
         self._views = views
         self._embedder = embedder
+        self._calibrations = calibrations
 
     async def learn(self, task: Task, reflection: Reflection) -> tuple[LearntLesson, ...]:
         """Write the lessons of a reflection, or join each to the one that says the same already.
@@ -85,11 +86,10 @@ class Lessons:
         if not near:
             return None
         advice = [advice_in(text, draft.language) for text in (draft.text, *(each.text for each in near))]
-        common = calibration_of(self._embedder.profile).common
-        ours, *theirs = common.without(await self._embedder.embed_passages(advice))
-        closeness = self._embedder.closeness
+        calibration = self._calibrations(self._embedder.profile)
+        ours, *theirs = calibration.common.without(await self._embedder.embed_passages(advice))
         for version, words, vector in zip(near, advice[1:], theirs, strict=True):
-            close = closeness.threshold(draft.language, version.language)
+            close = calibration.closeness.threshold(draft.language, version.language)
             if are_twins(advice[0], words, float(ours @ vector), close):
                 return version
         return None

@@ -73,19 +73,20 @@ class _Bucket:
             self.plain[interest] = None
             return
         for profile, closeness in query.closeness.items():
-            space = profile, len(query.vector)
-            bank = self.banks.get(space)
+            vector = query.directions[profile]
+            bank = self.banks.get((profile, len(vector)))
             if bank is None:
-                bank = self.banks[space] = QueryBank(len(query.vector), calibration_of(profile).common)
-            bank.add(interest, query.vector, closeness.lowest)
+                bank = QueryBank(len(vector), calibration_of(profile).common)
+                self.banks[profile, len(vector)] = bank
+            bank.add(interest, vector, closeness.lowest)
 
     def remove(self, interest: Interest) -> None:
         query = interest.selection.query
         if query is None:
             del self.plain[interest]
             return
-        for profile in query.closeness:
-            space = profile, len(query.vector)
+        for profile, vector in query.directions.items():
+            space = profile, len(vector)
             self.banks[space].remove(interest)
             if not len(self.banks[space]):
                 del self.banks[space]

@@ -54,10 +54,10 @@ class Meanings:
         if meaning.vector:
             vector = vectors.from_bytes(meaning.vector)
             profiles = self._profiles_of_vector(len(vector), spaces, patterns)
-            return MeaningQuery(vector, _closeness(meaning, profiles), _language(meaning.text))
+            return MeaningQuery.of(vector, _closeness(meaning, profiles), _language(meaning.text))
         self._require_own(spaces)
         closeness = _closeness(meaning, [self._embedder.profile])
-        return MeaningQuery(
+        return MeaningQuery.of(
             await self._embedder.embed_query(meaning.text), closeness, _language(meaning.text)
         )
 

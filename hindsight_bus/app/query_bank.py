@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hindsight_bus.domain import vectors
-from hindsight_bus.domain.common import NOTHING, Common
+from hindsight_bus.domain.common import Common
 from hindsight_bus.domain.values import Value
 
 M = TypeVar("M", bound=Hashable)
@@ -51,10 +51,12 @@ class Probe(Value, Generic[M, A]):
 class QueryBank(Generic[M]):
     """Queries of one dimension and profile, each of one member, with their thresholds.
 
+    ``common`` is what vectors of the profile are compared without.
+
     Rows are appended and blanked, never overwritten, so a probe that is under way keeps what it was made of.
     """
 
-    def __init__(self, dimension: int, common: Common = NOTHING) -> None:
+    def __init__(self, dimension: int, common: Common) -> None:
         self._common = common
         self._places: dict[M, int] = {}
         self._members: list[M | None] = []
@@ -64,12 +66,12 @@ class QueryBank(Generic[M]):
     def __len__(self) -> int:
         return len(self._places)
 
-    def add(self, member: M, query: vectors.Vector, threshold: float) -> None:
-        """Add the query, shape (d,), of a member that has none here."""
+    def add(self, member: M, query: NDArray[np.floating], threshold: float) -> None:
+        """Add the query, shape (d,), as it is compared, of a member that has none here."""
         place = len(self._members)
         if place == len(self._rows):
             self._move(list(range(place)), 2 * place)
-        self._rows[place] = _unit(self._common.without(query[None]))[0]
+        self._rows[place] = _unit(query[None])[0]
         self._thresholds[place] = threshold
         self._members.append(member)
         self._places[member] = place
@@ -102,6 +104,6 @@ class QueryBank(Generic[M]):
         )
 
 
-def _unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    unit: NDArray[np.float32] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+def _unit(rows: NDArray[np.floating]) -> NDArray[np.floating]:
+    unit: NDArray[np.floating] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     return unit

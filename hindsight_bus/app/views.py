@@ -184,7 +184,7 @@ class Views:
         self,
         reader: RecordReader,
         tails: Tails,
-        new_view: Callable[[], NamespaceView],
+        new_view: Callable[[str], NamespaceView],
         index_thread: Executor,
         budget_bytes: int,
     ) -> None:
@@ -308,7 +308,7 @@ class Views:
         while True:
             self._profiles[namespace.id] = (stored.record.profile,)
             start, epoch = await tail.follow(), tail.epoch
-            loaded = LoadedView(stored.record, partition, self._new_view())
+            loaded = LoadedView(stored.record, partition, self._new_view(stored.record.profile))
             await self._fill(loaded.view, self._rows(namespace, stored.record.profile, start.revision))
             try:
                 await self._join_tail(loaded, start)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hindsight_bus.domain import memory, vectors
 from hindsight_bus.domain.calibration import calibration_of
@@ -26,12 +27,20 @@ class Meaning(Value):
 class MeaningQuery(Value, eq=False):
     """A meaning as vectors are compared with it."""
 
-    vector: vectors.Vector
-    """float32, shape (d,)."""
+    directions: Mapping[str, NDArray[np.float64]]
+    """Profile -> unit vector, shape (d,), as the profile's are compared; those of others have nothing to do with it."""
     closeness: Mapping[str, Closeness]
-    """From which cosine a memory is about it, by profile; vectors of other profiles have nothing to do with it."""
+    """Profile -> from which cosine a memory is about it."""
     language: str = ""
     """Of the text; empty = unknown: then it is taken to be that of the memory."""
+
+    @classmethod
+    def of(
+        cls, vector: vectors.Vector, closeness: Mapping[str, Closeness], language: str = ""
+    ) -> MeaningQuery:
+        """Return the query with a vector, shape (d,), for the profiles that have a closeness."""
+        directions = {profile: _comparable(vector, profile) for profile in closeness}
+        return cls(directions, closeness, language)
 
     def matches(self, found: memory.Vector | None, language: str) -> bool:
         """Tell whether a memory in a language, with this vector, is about it; one without a vector never is.
@@ -42,12 +51,15 @@ class MeaningQuery(Value, eq=False):
         if found is None or closeness is None:
             return False
         threshold = closeness.threshold(self.language or language, language)
-        common = calibration_of(found.profile).common
-        ours, theirs = common.without(self.vector), common.without(vectors.from_bytes(found.values))
-        return cosine(theirs, ours) >= threshold
+        theirs = _comparable(vectors.from_bytes(found.values), found.profile)
+        return cosine(theirs, self.directions[found.profile]) >= threshold
 
 
-def cosine(one: vectors.Vector, other: vectors.Vector) -> float:
+def _comparable(vector: vectors.Vector, profile: str) -> NDArray[np.float64]:
+    return calibration_of(profile).common.without(vector.astype(np.float64))
+
+
+def cosine(one: NDArray[np.floating], other: NDArray[np.floating]) -> float:
     """Return the cosine of two vectors, rounded to 1e-6; -1 where their dimensions differ."""
     if len(one) != len(other):
         return -1.0

@@ -99,12 +99,13 @@ class Evidence(Value):
 def background(known: Floats, mean: Floats, count: Ints, overall: float) -> Floats:
     """Return the cosine between a query and memories that have nothing to do with it, by language of the memories.
 
-    ``known`` is what the profile's unrelated texts have on average (0 = unknown), ``mean`` the query's mean cosine with
-    ``count`` memories in the language, ``overall`` with all of them. None alone will do: the mean of memories that the
-    query is about is too high, and the profile's figure knows nothing of this query and these memories.
+    ``known`` is what the profile's unrelated texts have on average, NaN where nobody knows, ``mean`` the query's mean
+    cosine with ``count`` memories in the language, ``overall`` with all of them. None alone will do: the mean of
+    memories that the query is about is too high, and the profile's figure knows nothing of this query and these.
     """
-    share = np.where(known > 0.0, _MEAN_SHARE, 1.0) * count / (count + _MEAN_SUPPORT)
-    return np.asarray((1.0 - share) * np.where(known > 0.0, known, overall) + share * mean)
+    is_unknown = np.isnan(known)
+    share = np.where(is_unknown, 1.0, _MEAN_SHARE) * count / (count + _MEAN_SUPPORT)
+    return np.asarray((1.0 - share) * np.where(is_unknown, overall, known) + share * mean)
 
 
 def centred(cosine: Floats, background: Floats, usual: Floats) -> Floats:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from hindsight_bus.domain.suspicion import Closeness
 from hindsight_bus.ports.views import Vectors
 
 
@@ -20,11 +19,6 @@ class Embedder(Protocol):
     @property
     def dimension(self) -> int:
         """Dimension of its vectors; 0 while unknown (a remote model before its first answer)."""
-        ...
-
-    @property
-    def closeness(self) -> Closeness:
-        """From which cosines two statements are close enough to be suspected of contradiction."""
         ...
 
     async def embed_passages(self, texts: Sequence[str]) -> Vectors:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import math
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -28,7 +29,6 @@ from hindsight_bus.domain.calibration import calibration_of
 from hindsight_bus.domain.common import E5
 from hindsight_bus.domain.errors import EmbedderUnavailable
 from hindsight_bus.domain.pieces import parts, pieces
-from hindsight_bus.domain.suspicion import Closeness
 from hindsight_bus.ports import Embedder, Vectors
 
 CONCEPTS = {
@@ -127,7 +127,7 @@ async def embedder(request: pytest.FixtureRequest, remote: OpenAIEmbedder) -> As
 
 
 def local(load: Callable[[], FakeModel]) -> LocalEmbedder:
-    return LocalEmbedder("fake", DIMENSION, Closeness(default=0.9, across=0.9), load)
+    return LocalEmbedder("fake", DIMENSION, load)
 
 
 async def test_passages_are_unit_vectors(embedder: Embedder) -> None:
@@ -151,23 +151,32 @@ async def test_a_query_is_a_unit_vector_near_its_answer(embedder: Embedder) -> N
     assert query @ near > query @ far
 
 
-@pytest.mark.parametrize("language", ["zh", "en"])
-async def test_without_what_all_texts_share_e5_finds_across_languages(language: str) -> None:
-    """An answer in the other language is nearer than what has nothing to do with the question in its own."""
-    asked = {"zh": "水管工什么时候来？", "en": "When does the plumber come?"}
-    told = {
-        "zh": ("水管工周二早上来。", "用户对花粉过敏。", "车停在三号楼下面。", "他每周游泳两次。"),
-        "en": ("The plumber comes on Tuesday morning.", "The user is allergic to pollen.",
-               "The car is parked below block three.", "He swims twice a week."),
-    }  # fmt: skip
+@pytest.mark.parametrize(
+    ("asked", "answer", "others"),
+    [
+        (
+            "水管工什么时候来？",
+            "The plumber comes on Tuesday morning.",
+            ["用户对花粉过敏。", "车停在三号楼下面。", "他每周游泳两次。"],
+        ),
+        (
+            "Where does his sister live?",
+            "他的姐姐住在杭州。",
+            ["His brother plays chess.", "Her father is a teacher.", "His sister-in-law bought a car."],
+        ),
+    ],
+)
+async def test_e5_finds_across_languages_without_what_all_texts_share(
+    asked: str, answer: str, others: list[str]
+) -> None:
+    """As they are, all in the question's own language is nearer to it than its answer in the other one, or some is."""
     embedder = E5Embedder()
     try:
-        query = await embedder.embed_query(asked[language])
-        own, other = [await embedder.embed_passages(told[each]) for each in sorted(told, key=language.__ne__)]
+        query, told = await embedder.embed_query(asked), await embedder.embed_passages([answer, *others])
     finally:
         await embedder.close()
-    query, own, other = map(E5.without, (query, own, other))
-    assert (own[1:] @ query).max() < other[0] @ query
+    assert np.argmax(told @ query) > 0
+    assert np.argmax(E5.without(told) @ E5.without(query)) == 0
 
 
 async def test_nothing_gives_nothing(embedder: Embedder) -> None:
@@ -192,12 +201,6 @@ async def test_long_texts_have_vectors_of_their_pieces(embedder: Embedder) -> No
     assert np.concatenate((short, long)) == pytest.approx(alone, abs=1e-3)
     assert long.dtype == np.float32
     assert await embedder.embed_pieces([]) == []
-
-
-async def test_a_suspicion_threshold_is_a_cosine(embedder: Embedder) -> None:
-    """The threshold is a positive cosine below that of equal texts."""
-    for one, other in (("zh", "zh"), ("en", "en"), ("zh", "en")):
-        assert 0.0 < embedder.closeness.threshold(one, other) < 1.0
 
 
 # --- local models ---------------------------------------------------------------------------------------------------
@@ -358,12 +361,22 @@ async def test_external_vectors_are_never_computed() -> None:
 
 
 def test_background_is_known_for_measured_profiles_only() -> None:
-    """Profiles that were not measured have a background of 0; texts in two languages have less in common."""
+    """That of other profiles, and within other languages, is unknown; texts in two languages have less in common."""
     use, e5, unknown = map(calibration_of, ("use", "e5", "openai:m"))
     for language in ("zh", "en"):
         assert all(0.0 < each.background(language, language) < 0.2 for each in (use, e5))
-        assert unknown.background(language, language) == unknown.background("zh", "en") == 0.0
+        assert math.isnan(unknown.background(language, language))
+    assert math.isnan(unknown.background("zh", "en"))
+    assert math.isnan(e5.background("ko", "ko"))
     assert all(each.background("zh", "en") < each.background("en", "en") for each in (use, e5))
+
+
+@pytest.mark.parametrize("profile", ["e5", "use", "openai:m", "external(8)"])
+def test_a_suspicion_threshold_is_a_cosine(profile: str) -> None:
+    """The threshold is a positive cosine below that of equal texts, whatever the profile."""
+    closeness = calibration_of(profile).closeness
+    for one, other in (("zh", "zh"), ("en", "en"), ("zh", "en")):
+        assert 0.0 < closeness.threshold(one, other) < 1.0
 
 
 class CountingModel(FakeModel):

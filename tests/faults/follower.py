@@ -48,7 +48,7 @@ async def following(store: MemoryLog, ring_bytes: int = 64 << 10) -> AsyncIterat
     tails = Tails(store, SystemClock(), ring_bytes)
     analyzer = Analyzer()
     with ThreadPoolExecutor(1) as thread:
-        views = Views(RecordReader(store), tails, lambda: View(analyzer), thread, _BUDGET_BYTES)
+        views = Views(RecordReader(store), tails, lambda _: View(analyzer), thread, _BUDGET_BYTES)
         tails.start()
         try:
             yield Follower(views)

@@ -34,7 +34,7 @@ from hindsight_bus.app.policies import PolicyBook
 from hindsight_bus.app.read import Reader
 from hindsight_bus.app.records import RecordReader
 from hindsight_bus.app.revise import MemoryChange
-from hindsight_bus.app.search import Searcher, SearchRequest
+from hindsight_bus.app.search import Hit, Searcher, SearchRequest
 from hindsight_bus.app.selection import WatchEvent
 from hindsight_bus.app.served import ServedNotes
 from hindsight_bus.app.tail import Tails
@@ -42,10 +42,12 @@ from hindsight_bus.app.views import Views
 from hindsight_bus.app.watch import Batch, Beginning, Progress, Watcher, WatchRequest
 from hindsight_bus.app.work import DueWorker, SlowWorker
 from hindsight_bus.app.write import Writer
+from hindsight_bus.domain.calibration import Calibration, Calibrations, calibration_of
 from hindsight_bus.domain.memory import Memory, MemoryState, MemoryType
 from hindsight_bus.domain.names import Namespace, Pattern, ResourceName
 from hindsight_bus.domain.query import EventFilter, Filter
 from hindsight_bus.domain.records import Conflict, ConflictState, ResolutionAction
+from hindsight_bus.domain.suspicion import Closeness
 from hindsight_bus.ports import Groups, Ids, MemoryLog, Stored
 
 P = ParamSpec("P")
@@ -54,6 +56,11 @@ T = TypeVar("T")
 FACTS = Namespace.parse("user:zhangsan:facts", "default")
 ALL_STATES = frozenset(MemoryState) - {MemoryState.NONE}
 SUBJECT = "preference.presentation"
+
+
+def suspecting_from(cosine: float) -> Calibrations:
+    """Return weights for any profile, under which statements of at least this cosine are close."""
+    return lambda _: Calibration(closeness=Closeness(default=cosine, across=cosine))
 
 
 class SameThread(Executor):
@@ -94,7 +101,9 @@ class Node:
         view_budget_bytes: int = 1 << 30,
         checkpoint_seconds: float = 0.01,
         match_thread: Executor | None = None,
+        calibrations: Calibrations = calibration_of,
     ) -> None:
+        self.calibrations = calibrations
         self.clock = clock or FakeClock()
         self.store = store or FakeLog(self.clock.now_ms, partitions=4)
         self.embedder = embedder or FakeEmbedder()
@@ -103,9 +112,7 @@ class Node:
         self.records = RecordReader(self.store)
         self.tails = Tails(self.store, EventLoopClock(), ring_bytes)
         self.policies = PolicyBook(self.store, self.tails, self.clock)
-        self.views = Views(
-            self.records, self.tails, lambda: View(self.analyzer), SameThread(), view_budget_bytes
-        )
+        self.views = Views(self.records, self.tails, self._new_view, SameThread(), view_budget_bytes)
         self.served = ServedNotes(self.store, self.clock)
         self.committer = Committer(self.store, self.tails, self.ids)
         tools = WriteTools(self.records, self.committer, self.served, self.embedder, self.ids)
@@ -113,7 +120,7 @@ class Node:
         self.changer = Changer(self.records, self.committer, self.policies, self.writer)
         self.conflicts = Conflicts(self.records, self.committer, self.policies)
         self.indexer = Indexer(self.records, self.committer, self.embedder)
-        self.suspector = Suspector(self.records, self.views, self.conflicts, self.embedder)
+        self.suspector = Suspector(self.records, self.views, self.conflicts, calibrations)
         self.caretaker = Caretaker(self.records, self.committer, self.policies, self.changer, self.conflicts)
         self.handlers = due_handlers(self.indexer, self.suspector, self.caretaker)
         self.workers = self._make_workers()
@@ -132,6 +139,9 @@ class Node:
         self.namespaces = Namespaces(
             self.records, self.committer, self.policies, self.views, self.embedder.profile, ScriptedModel()
         )
+
+    def _new_view(self, profile: str) -> View:
+        return View(self.analyzer, self.calibrations(profile))
 
     async def work(self) -> int:
         """Do all that is due by now, and what follows from it; return how many items were taken."""
@@ -204,12 +214,15 @@ class Node:
 
     async def search(self, query: str = "", agent: str = "", **fields: Any) -> list[Memory]:
         """Return the memories that a search finds."""
+        return [hit.memory for hit in await self.hits(query, agent, **fields)]
+
+    async def hits(self, query: str = "", agent: str = "", **fields: Any) -> list[Hit]:
+        """Return what a search finds."""
         asked: dict[str, Any] = {
             "namespaces": (FACTS,), "query": query, "top_k": 10, "vector": None, "as_agent": "",
             "for_user": "", "filter": Filter(), "freshness": Freshness(), "weights": None,
         }  # fmt: skip
-        answer = await self.searcher.search(Caller(agent=agent), SearchRequest(**(asked | fields)))
-        return [hit.memory for hit in answer.hits]
+        return (await self.searcher.search(Caller(agent=agent), SearchRequest(**(asked | fields)))).hits
 
     async def hear(self) -> list[WatchEvent]:
         """Return every event from the beginning."""

@@ -33,7 +33,7 @@ class TaskNode(Node):
         super().__init__(**options)
         self.skill_search = SkillSearch(self.records, self.searcher)
         self.skills = Skills(self.records, self.committer, self.writer, self.changer, self.skill_search)
-        lessons = Lessons(self.writer, self.views, self.embedder)
+        lessons = Lessons(self.writer, self.views, self.embedder, self.calibrations)
         self.reviews = Reviews(self.records, self.committer, self.writer, self.changer, self.skills)
         self.reflections = Reflections(
             self.records, self.committer, lessons, reflector or RuleReflector(), self.skills, self.reviews

@@ -29,7 +29,7 @@ class JudgedNode(Node):
         super().__init__(**options)
         self.model = ScriptedModel(replies)
         self.conflicts = Conflicts(self.records, self.committer, self.policies, is_judged=True)
-        self.suspector = Suspector(self.records, self.views, self.conflicts, self.embedder)
+        self.suspector = Suspector(self.records, self.views, self.conflicts, self.calibrations)
         self.caretaker = Caretaker(self.records, self.committer, self.policies, self.changer, self.conflicts)
         self.handlers = due_handlers(self.indexer, self.suspector, self.caretaker)
         judge = Judge(self.records, self.committer, self.model, a_day)

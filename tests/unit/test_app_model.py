@@ -21,7 +21,6 @@ from hypothesis.stateful import (
 )
 
 from hindsight_bus.adapters.index.analysis import Analyzer
-from hindsight_bus.adapters.memory.embedder import FakeEmbedder
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.outcome import Outcome
 from hindsight_bus.app.revise import MemoryChange
@@ -33,7 +32,7 @@ from hindsight_bus.domain.policy import ConflictPolicy
 from hindsight_bus.domain.records import ConflictState, ResolutionAction
 from hindsight_bus.domain.statements import speaker_of
 from tests.unit.app_model import GONE, Model, Said
-from tests.unit.app_rig import FACTS, Node
+from tests.unit.app_rig import FACTS, Node, suspecting_from
 
 T = TypeVar("T")
 DAY_MS = 24 * 3600 * 1000
@@ -51,7 +50,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
-        self.node = Node(embedder=FakeEmbedder(closeness=2.0), analyzer=analyzer(), checkpoint_seconds=0.0)
+        self.node = Node(calibrations=suspecting_from(2.0), analyzer=analyzer(), checkpoint_seconds=0.0)
         self.model = Model()
         self.partition = self.node.records.partition(FACTS)
 

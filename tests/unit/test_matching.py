@@ -17,6 +17,7 @@ from hindsight_bus.app.query_bank import QueryBank
 from hindsight_bus.app.selection import Selection
 from hindsight_bus.app.tail import LogCommit, Tails
 from hindsight_bus.domain import vectors
+from hindsight_bus.domain.common import NOTHING
 from hindsight_bus.domain.events import QUIET_KINDS, Entry, Event, EventKind
 from hindsight_bus.domain.meaning import MeaningQuery, cosine
 from hindsight_bus.domain.memory import MemoryState, MemoryType, Vector, Version
@@ -48,7 +49,7 @@ def queries(draw: st.DrawFn) -> MeaningQuery | None:
     profiles = draw(st.sets(st.sampled_from(["one", "two"]), min_size=1))
     threshold = draw(st.sampled_from([0.3, 0.5, 0.8, 1.0]))
     closeness = Closeness(threshold, threshold, {"zh": draw(st.sampled_from([0.2, 0.9]))})
-    return MeaningQuery(unit(draw(directions)), dict.fromkeys(profiles, closeness))
+    return MeaningQuery.of(unit(draw(directions)), dict.fromkeys(profiles, closeness))
 
 
 @st.composite
@@ -203,7 +204,7 @@ def test_a_pattern_map_finds_what_matches(
 @given(directions, directions, st.sampled_from([0.5, 0.8, 1.0]))
 def test_a_meaning_matches_by_cosine(one: list[int], other: list[int], threshold: float) -> None:
     """The threshold is inclusive, and a vector is as near to itself as can be."""
-    query = MeaningQuery(unit(one), {"one": Closeness(threshold, threshold)})
+    query = MeaningQuery.of(unit(one), {"one": Closeness(threshold, threshold)})
     stored = Vector("m", 1, "one", vectors.to_bytes(unit(other)))
     exact = float(np.dot(unit(one), unit(other)))
     if abs(exact - threshold) > 1e-3:
@@ -222,7 +223,7 @@ def test_a_bank_finds_what_comparing_one_by_one_finds(
     changes: list[tuple[int, list[int]]], arrived: list[list[int]]
 ) -> None:
     """However it has grown and shrunk; and a probe sees what was there when it was made."""
-    bank: QueryBank[int] = QueryBank(DIMENSION)
+    bank: QueryBank[int] = QueryBank(DIMENSION, NOTHING)
     held: dict[int, vectors.Vector] = {}
     labelled = [(n, vectors.to_bytes(unit(each))) for n, each in enumerate(arrived)]
     early = bank.probe(labelled)

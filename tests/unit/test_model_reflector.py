@@ -7,7 +7,6 @@ from unittest.mock import patch
 
 import pytest
 
-from hindsight_bus.adapters.memory.embedder import FakeEmbedder
 from hindsight_bus.adapters.memory.model import Reply, ScriptedModel
 from hindsight_bus.app.caller import Caller
 from hindsight_bus.app.lessons import Lessons
@@ -15,6 +14,7 @@ from hindsight_bus.app.model_reflector import ModelReflector
 from hindsight_bus.domain.memory import Channel, Decision, MemoryType
 from hindsight_bus.domain.tasks import ItemKind, ReflectionState, TaskOutcome
 from hindsight_bus.ports import Lane, ModelRequest
+from tests.unit.app_rig import suspecting_from
 from tests.unit.task_rig import EXPIRED, GOAL, MENDED, TaskNode, call, name_of
 from tests.unit.test_support import answer, item, lesson
 
@@ -157,7 +157,7 @@ async def test_the_nearest_task_that_ended_otherwise_is_compared_with() -> None:
 async def test_near_twins_are_one_memory() -> None:
     """Two tasks, nearly the same lesson about the same tool: one memory, each wording kept, the evidence of both."""
     again = GOOD | {"lessons": [lesson(1, quote="token expired", text=ADVICE + ", please")]}
-    node, _ = node_with(GOOD, again, embedder=FakeEmbedder(closeness=0.7))
+    node, _ = node_with(GOOD, again, calibrations=suspecting_from(0.7))
     first = await node.failed(*EXPIRED)
     node.clock.advance(60)
     second = await node.failed(*EXPIRED)
@@ -176,7 +176,7 @@ async def test_what_says_another_thing_is_another_lesson(other: str) -> None:
     node, _ = node_with(
         GOOD,
         GOOD | {"lessons": [lesson(1, quote="token expired", text=other)]},
-        embedder=FakeEmbedder(closeness=0.7),
+        calibrations=suspecting_from(0.7),
     )
     await node.failed(*EXPIRED)
     await node.failed(*EXPIRED)

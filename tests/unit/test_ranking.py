@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from random import Random
 
 import numpy as np
@@ -227,7 +228,7 @@ def test_the_background_lies_between_profile_and_namespace(profile: float, mean:
     Where the profile's is not known, the mean over all languages stands for it, and gives way entirely.
     """
     counts = np.array([count, count + 1])
-    for known, overall in ((profile, 0.0), (0.0, profile)):
+    for known, overall in ((profile, 0.0), (math.nan, profile)):
         value, more = ranking.background(np.full(2, known), np.full(2, mean), counts, overall)
         assert min(profile, mean) - 1e-9 <= value <= max(profile, mean) + 1e-9
         assert abs(more - mean) <= abs(value - mean) + 1e-12

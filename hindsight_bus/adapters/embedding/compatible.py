@@ -11,14 +11,10 @@ import numpy as np
 from hindsight_bus.adapters.embedding.chunks import Cut, gathered, inputs_of, wholes
 from hindsight_bus.domain.errors import EmbedderUnavailable
 from hindsight_bus.domain.pieces import parts, pieces
-from hindsight_bus.domain.suspicion import Closeness
 from hindsight_bus.ports import Vectors
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
-
-CLOSENESS = Closeness(default=0.8, across=0.8)
-"""Models differ; this is on the careful side of those that spread their cosines."""
 
 _MOST_INPUTS = 64
 _RETRIES = 1
@@ -48,11 +44,6 @@ class OpenAIEmbedder:
     def dimension(self) -> int:
         """Dimension of its vectors; 0 before the first answer."""
         return self._dimension
-
-    @property
-    def closeness(self) -> Closeness:
-        """Cosine from which two memories of one type are suspected of contradiction."""
-        return CLOSENESS
 
     async def warm_up(self) -> None:
         """Load the client library, nearly a second off the event loop; the server is not asked."""

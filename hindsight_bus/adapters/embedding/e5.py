@@ -5,15 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from hindsight_bus.adapters.embedding.local import LocalEmbedder, check_file
-from hindsight_bus.domain.suspicion import Closeness
 from hindsight_bus.ports import Vectors
 
 PROFILE = "e5"
 DIMENSION = 384
-CLOSENESS = Closeness(default=0.58, across=0.42)
-"""Above all cosines of 30 unrelated statements about a user, each in zh and en, without what all texts have in common:
-0.555 within zh, 0.563 within en, 0.407 across; 95 % of their translations lie above 0.53."""
-
 _MODEL_FILE = "e5-small-q4.bin"
 _MODEL_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 
@@ -22,7 +17,7 @@ class E5Embedder(LocalEmbedder):
     """``e5``: about 13 ms a short text on one thread."""
 
     def __init__(self) -> None:
-        super().__init__(PROFILE, DIMENSION, CLOSENESS, _E5Model)
+        super().__init__(PROFILE, DIMENSION, _E5Model)
 
 
 class _E5Model:

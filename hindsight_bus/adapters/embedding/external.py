@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hindsight_bus.domain.errors import EmbedderUnavailable
-from hindsight_bus.domain.suspicion import Closeness
 from hindsight_bus.ports import Vectors
-
-CLOSENESS = Closeness(default=0.9, across=0.9)
 
 
 class ExternalVectors:
@@ -26,11 +23,6 @@ class ExternalVectors:
     def dimension(self) -> int:
         """Dimension that callers' vectors must have."""
         return self._dimension
-
-    @property
-    def closeness(self) -> Closeness:
-        """Cosine from which two memories of one type are suspected of contradiction."""
-        return CLOSENESS
 
     async def warm_up(self) -> None:
         """Do nothing."""

@@ -16,7 +16,6 @@ from hindsight_bus.adapters.embedding.chunks import Cut, batches, gathered, inpu
 from hindsight_bus.adapters.embedding.selftest import TRIPLES, failures
 from hindsight_bus.domain.errors import EmbedderUnavailable
 from hindsight_bus.domain.pieces import parts, pieces
-from hindsight_bus.domain.suspicion import Closeness
 from hindsight_bus.ports import Vectors
 
 P = ParamSpec("P")
@@ -46,10 +45,9 @@ class LocalEmbedder:
     checks stays unavailable.
     """
 
-    def __init__(self, profile: str, dimension: int, closeness: Closeness, load: Callable[[], Model]) -> None:
+    def __init__(self, profile: str, dimension: int, load: Callable[[], Model]) -> None:
         self._profile = profile
         self._dimension = dimension
-        self._closeness = closeness
         self._load = load
         self._model: Model | None = None
         self._failure = ""
@@ -64,11 +62,6 @@ class LocalEmbedder:
     def dimension(self) -> int:
         """Dimension of its vectors."""
         return self._dimension
-
-    @property
-    def closeness(self) -> Closeness:
-        """Cosine from which two memories of one type are suspected of contradiction."""
-        return self._closeness
 
     async def warm_up(self) -> None:
         """Load and check the model; raise ``EmbedderUnavailable`` if it is broken. Up to a second or two."""

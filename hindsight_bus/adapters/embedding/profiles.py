@@ -11,7 +11,6 @@ from hindsight_bus.adapters.embedding import e5, use
 from hindsight_bus.adapters.embedding.compatible import OpenAIEmbedder
 from hindsight_bus.adapters.embedding.external import ExternalVectors
 from hindsight_bus.domain.profiles import external_dimension
-from hindsight_bus.domain.suspicion import Closeness
 from hindsight_bus.ports import Embedder, Vectors
 
 _QUERIES = 1024
@@ -72,11 +71,6 @@ class CachedQueries:
     def dimension(self) -> int:
         """Dimension of its vectors; 0 while unknown."""
         return self._inner.dimension
-
-    @property
-    def closeness(self) -> Closeness:
-        """Cosine from which two memories of one type are suspected of contradiction."""
-        return self._inner.closeness
 
     async def warm_up(self) -> None:
         """Load and check the embedder; raise ``EmbedderUnavailable`` if it cannot work."""

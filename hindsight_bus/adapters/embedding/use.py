@@ -5,14 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from hindsight_bus.adapters.embedding.local import LocalEmbedder, check_file
-from hindsight_bus.domain.suspicion import Closeness
 from hindsight_bus.ports import Vectors
 
 PROFILE = "use"
 DIMENSION = 512
-CLOSENESS = Closeness(default=0.55, across=0.55)
-"""Above the 99.5 % quantile of the cosines of 30 unrelated statements about a user, each in zh and en (0.45 to 0.47);
-nearly all of their translations lie above it (5 % quantile 0.60)."""
 
 _FILES = {
     "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
@@ -24,7 +20,7 @@ class UseEmbedder(LocalEmbedder):
     """``use``: about 1 ms a short text on one thread; weaker than ``e5`` on long dialogue."""
 
     def __init__(self) -> None:
-        super().__init__(PROFILE, DIMENSION, CLOSENESS, _UseModel)
+        super().__init__(PROFILE, DIMENSION, _UseModel)
 
 
 class _UseModel:

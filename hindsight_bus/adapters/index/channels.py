@@ -257,8 +257,8 @@ def _backgrounds(held: Indexes, query: ViewQuery, vector: Vectors) -> tuple[Floa
     overall = float(means @ counts) / (counts.sum() + 1)
     known, asked = held.calibration.background, query.language
     expected = np.array([known(asked, told) for told in held.dense.means.languages])
-    usual = [(known(asked, asked) + known(told, told)) / 2 or overall for told in held.dense.means.languages]
-    return ranking.background(expected, means, counts, overall), np.array(usual)
+    usual = np.array([(known(asked, asked) + known(told, told)) / 2 for told in held.dense.means.languages])
+    return ranking.background(expected, means, counts, overall), np.where(np.isnan(usual), overall, usual)
 
 
 def _spans(held: Indexes, query: ViewQuery, mask: Mask) -> tuple[temporal.Span, ...]:

@@ -17,7 +17,7 @@ from hindsight_bus.domain.query import Filter
 from hindsight_bus.domain.values import replace
 from hindsight_bus.ports import Candidate, Row, Vectors, ViewQuery
 
-_NEAR = 0.75
+_NEAR = 0.95
 """Cosine from which on two memories are compared word by word."""
 _SPARE = 8
 """Candidates looked at beyond those asked for, to make up for near duplicates."""

@@ -197,12 +197,12 @@ class View:
     def _parsed(self, stored: Sequence[bytes]) -> NDArray[np.float16]:
         """Return stored vectors as they are held: checked, and without what all texts have in common."""
         parsed = self._dense.parse(stored)
-        if self._common.dimension != parsed.shape[1]:
-            return parsed
-        return self._common.without(widened(parsed)).astype(np.float16)
+        if self._common.fits(parsed.shape[1]):
+            parsed = self._common.without(widened(parsed)).astype(np.float16)
+        return parsed
 
     def _comparable(self, query: ViewQuery) -> ViewQuery:
-        if query.vector is None or self._common.dimension != len(query.vector):
+        if query.vector is None or not self._common.fits(len(query.vector)):
             return query
         return replace(query, vector=self._common.without(query.vector))
 

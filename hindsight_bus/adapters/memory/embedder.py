@@ -11,16 +11,14 @@ from numpy.typing import NDArray
 
 from hindsight_bus.domain.errors import EmbedderUnavailable
 from hindsight_bus.domain.pieces import pieces
-from hindsight_bus.domain.suspicion import Closeness
 
 
 class FakeEmbedder:
     """``Embedder`` that hashes character pairs into buckets, so texts alike in letters are near each other."""
 
-    def __init__(self, profile: str = "fake", dimension: int = 64, closeness: float = 0.8) -> None:
+    def __init__(self, profile: str = "fake", dimension: int = 64) -> None:
         self.profile = profile
         self.dimension = dimension
-        self.closeness = Closeness(default=closeness, across=closeness)
         self.is_down = False
         """Set it to make every call fail."""
         self.embedded: list[str] = []
