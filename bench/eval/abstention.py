@@ -1,8 +1,8 @@
 """How far questions that a memory answers are kept apart from those that it does not, at every threshold.
 
 The score of a question is the relevance of its best hit, 0 where nothing came back. Beside it stands a plain logistic
-model over the best cosine and the best BM25 of the same memories, fitted on the very questions that it is judged by,
-which favours it.
+model over the best cosine, of vectors as they are made, and the best BM25 of the same memories, fitted on the very
+questions that it is judged by, which favours it.
 """
 
 from __future__ import annotations
