@@ -145,7 +145,7 @@ def test_nothing_likely_is_nothing_returned() -> None:
 def test_names_decide_among_memories_that_have_names() -> None:
     """Where the query names some memories, others with names must be likely by themselves; others need not."""
     fit = [0.9, 0.6, 0.6, 0.6]
-    likelihood = [0.95, 0.3, 0.3, 0.97]
+    likelihood = [0.95, 0.5, 0.3, 0.97]
     assert decide(fit, likelihood, named="0", has_names="013") == [0, 2, 3]
     assert decide(fit, likelihood, named="", has_names="013") == [0, 1, 2, 3]
 
