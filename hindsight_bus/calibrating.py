@@ -60,16 +60,17 @@ class Fitted:
         numbers = self._numbers()
         backgrounds = numbers.pop("backgrounds")
         rest = ", ".join(f"{name}={value:.3g}" for name, value in numbers.items())
-        kept = "  # closeness, alert and common: as they were"
+        kept = "  # closeness, alike, alert and common: as they were"
         return f'"{self.profile}": Calibration(backgrounds=MappingProxyType({backgrounds}), {rest}),{kept}'
 
     def _numbers(self) -> dict[str, Any]:
         numbers = {each.name: getattr(self.weights, each.name) for each in fields(self.weights)}
         numbers["backgrounds"] = dict(self.weights.backgrounds)
-        del numbers["closeness"], numbers["alert"], numbers["common"]  # measured otherwise
-        return {
-            name: value for name, value in numbers.items() if value == value
-        }  # what is unknown is left out
+        for name in ("closeness", "alike", "alert", "common"):  # measured otherwise
+            del numbers[name]
+        if math.isnan(self.weights.across):
+            del numbers["across"]
+        return numbers
 
 
 @dataclass(frozen=True, slots=True)

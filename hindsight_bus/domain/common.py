@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 F = TypeVar("F", np.float32, np.float64)
 
-_LEAST = 1e-3
-"""Length of what is left of a unit vector below which it is nothing but rounding."""
+_LEAST = 1e-2
+"""Length of what is left of a unit vector below which rounding may turn it."""
 
 
 class Common:

@@ -34,6 +34,7 @@ from hindsight_bus.domain.query import EventFilter
 from hindsight_bus.domain.values import replace
 from tests.unit.app_rig import FACTS, Node, SameThread, eventually, running
 from tests.unit.consumer import TERMS, consuming, pull, texts
+from tests.unit.squeezed import SqueezedEmbedder
 from tests.unit.test_app_watch import Stream, events_of, heard, is_idle, read, stored, told
 
 OTHER = Namespace.parse("user:lisi:facts", "default")
@@ -114,6 +115,19 @@ async def test_a_callers_vector_is_compared_too(is_external: bool) -> None:
             assert told(events_of(await read(stream, has_events))) == [("INDEXED", "near")]
         exact = await heard(node.watch("user:wangwu:own", meaning=meaning))
     assert told(exact) == [("INDEXED", "near")]
+
+
+async def test_a_meaning_is_compared_as_the_profile_has_it() -> None:
+    """Without what all texts share in e5: with it, everything would be about everything."""
+    node = Node(embedder=SqueezedEmbedder())
+    meaning = Meaning("refund of an order", threshold=0.6)
+    async with running(node), aclosing(node.watch(start=Now(), meaning=meaning)) as stream:
+        await read(stream, bool)
+        await node.note("blue skies")
+        await node.note("refund of the order")
+        assert not events_of(await read(stream, is_idle))
+        await node.work()
+        assert told(events_of(await read(stream, has_events))) == [("INDEXED", "refund of the order")]
 
 
 @pytest.mark.parametrize("ring_bytes", [1, 1 << 20])

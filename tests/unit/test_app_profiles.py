@@ -11,7 +11,7 @@ from hindsight_bus.domain.names import Namespace, Pattern
 from hindsight_bus.domain.vectors import normalise
 from hindsight_bus.ports import Vectors
 from tests.unit.app_rig import FACTS, Node
-from tests.unit.test_common import shared_direction
+from tests.unit.squeezed import shared_direction
 
 THEIRS = Namespace.parse("user:lisi:facts", "default")
 CLOSE, APART = 0.7, 0.4
@@ -53,7 +53,7 @@ async def test_cosines_are_those_of_the_profile(namespace: Namespace, expected: 
 
 @pytest.mark.parametrize(("cosine", "suspected"), [(CLOSE, {FACTS, THEIRS}), (APART, set())])
 async def test_suspicion_goes_by_the_profile(cosine: float, suspected: set[Namespace]) -> None:
-    """Both have a threshold of their own; with that of the other, all would be suspected in either."""
+    """Each has a threshold of its own: under that of e5 callers' vectors, which are as they are, would all be close."""
     node = await node_with(cosine)
     found = {namespace for namespace in (FACTS, THEIRS) if await node.open_conflicts(namespace)}
     assert found == suspected

@@ -6,39 +6,24 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from hindsight_bus.adapters.index.analysis import Analyzer
 from hindsight_bus.adapters.index.evidence import OpenView
 from hindsight_bus.adapters.index.view import View
 from hindsight_bus.app.query_bank import QueryBank
+from hindsight_bus.calibrating import calibrate
 from hindsight_bus.domain.calibration import calibration_of
 from hindsight_bus.domain.common import E5, NOTHING, Common
 from hindsight_bus.domain.meaning import MeaningQuery
 from hindsight_bus.domain.memory import Vector
 from hindsight_bus.domain.suspicion import Closeness
-from hindsight_bus.domain.vectors import are_unit, from_bytes, normalise, to_bytes
-from hindsight_bus.ports import Vectors
+from hindsight_bus.domain.vectors import are_unit, from_bytes, to_bytes
+from hindsight_bus.evaluation.dataset import DataSet, LabelledMemory, LabelledQuery
+from tests.unit.squeezed import SqueezedEmbedder, shared_direction, squeezed
 from tests.unit.test_view import query, row
 
 seeds = st.integers(0, 2**32 - 1)
 SHARED = Common(np.array([[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]]))
-RANDOM = np.random.default_rng(0).standard_normal((64, 384))
-
-
-def shared_direction() -> NDArray[np.float64]:
-    """Return a direction that e5's vectors are compared without."""
-    unit = RANDOM[0] / np.linalg.norm(RANDOM[0])
-    left = E5.without(unit)
-    gone = unit - (unit @ left) * left
-    return np.asarray(gone / np.linalg.norm(gone))
-
-
-def squeezed(seed: int, count: int = 1) -> Vectors:
-    """Return vectors as e5 has them: most of each is the same in all, and says nothing."""
-    random = np.random.default_rng(seed)
-    own = random.standard_normal((count, 384)) / 384**0.5
-    return np.stack([normalise(2.0 * shared_direction() + each) for each in own])
 
 
 @given(seeds, st.integers(1, 9))
@@ -102,6 +87,27 @@ def test_a_view_holds_and_is_asked_for_vectors_without_it(seed: int) -> None:
     near = sorted(each.dense for each in opened.evidence(query("memory", vectors[0])))
     assert near[-1] == pytest.approx(1.0, abs=1e-2)
     assert near[-2] < 0.5
+
+
+@given(seeds)
+def test_pieces_are_held_without_it_too(seed: int) -> None:
+    """A long text that is asked for by the vector of a piece of it is as near as can be."""
+    whole, piece, other = squeezed(seed, 3)
+    view = View(Analyzer(), calibration_of("e5"))
+    view.upsert([row(1, "a long text", vector=whole, pieces=[piece]), row(2, "another text", vector=other)])
+    [hits] = view.search([query("text", piece)])
+    assert {int(hit.memory_id, 16): hit.dense for hit in hits}[1] == pytest.approx(1.0, abs=1e-3)
+
+
+async def test_backgrounds_are_found_without_it() -> None:
+    """What two unrelated texts have in common is little of a cosine that is nearly 1 as vectors are made."""
+    data = DataSet("tea")
+    for place, said in (("li", "Li drinks green tea"), ("wu", "The lorry is parked outside")):
+        data.memories.append(LabelledMemory(place, place, said))
+        data.queries.append(LabelledQuery((place,), f"{said}, is it so?", frozenset({place})))
+    fitted = await calibrate(SqueezedEmbedder(), [data])
+    assert 0.0 <= fitted.weights.backgrounds["en"] < 0.5
+    assert "alert" not in fitted.as_json()["weights"]  # type: ignore[operator]
 
 
 @given(seeds, st.sampled_from([-0.05, 0.0, 0.05]))

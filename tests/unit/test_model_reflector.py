@@ -15,6 +15,7 @@ from hindsight_bus.domain.memory import Channel, Decision, MemoryType
 from hindsight_bus.domain.tasks import ItemKind, ReflectionState, TaskOutcome
 from hindsight_bus.ports import Lane, ModelRequest
 from tests.unit.app_rig import suspecting_from
+from tests.unit.squeezed import SqueezedEmbedder
 from tests.unit.task_rig import EXPIRED, GOAL, MENDED, TaskNode, call, name_of
 from tests.unit.test_support import answer, item, lesson
 
@@ -178,6 +179,18 @@ async def test_what_says_another_thing_is_another_lesson(other: str) -> None:
         GOOD | {"lessons": [lesson(1, quote="token expired", text=other)]},
         calibrations=suspecting_from(0.7),
     )
+    await node.failed(*EXPIRED)
+    await node.failed(*EXPIRED)
+    assert len(await node.lessons()) == 2
+
+
+async def test_advice_is_compared_as_the_profile_has_it() -> None:
+    """Most of what two vectors of e5 have in common says nothing: with it, these would be as near as twins."""
+    other = lesson(1, quote="token expired", text="Get the order before the token")
+    embedder = SqueezedEmbedder()
+    one, two = await embedder.embed_passages([ADVICE, "Get the order before the token"])
+    assert one @ two > 0.9
+    node, _ = node_with(GOOD, GOOD | {"lessons": [other]}, embedder=embedder)
     await node.failed(*EXPIRED)
     await node.failed(*EXPIRED)
     assert len(await node.lessons()) == 2

@@ -17,8 +17,6 @@ from hindsight_bus.domain.query import Filter
 from hindsight_bus.domain.values import replace
 from hindsight_bus.ports import Candidate, Row, Vectors, ViewQuery
 
-_NEAR = 0.95
-"""Cosine from which on two memories are compared word by word."""
 _SPARE = 8
 """Candidates looked at beyond those asked for, to make up for near duplicates."""
 
@@ -140,7 +138,7 @@ def _distinct(held: Indexes, slots: Slots) -> list[int]:
     sayings = [Saying(row.version.agent, row.version.subject, row.version.text) for row in rows]
     if len({(saying.writer, saying.subject) for saying in sayings}) == len(sayings):
         return list(range(len(sayings)))  # no two can say the same: their vectors need not be compared
-    return first_of_each(sayings, held.dense.are_near(slots, _NEAR), held.analyzer.terms)
+    return first_of_each(sayings, held.dense.are_near(slots, held.calibration.alike), held.analyzer.terms)
 
 
 def _part(values: ranking.Floats | None, i: int) -> float | None:

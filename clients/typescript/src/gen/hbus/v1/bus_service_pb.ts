@@ -226,10 +226,11 @@ export type Meaning = Message<"hbus.v1.Meaning"> & {
 
   /**
    * Cosine from which a memory is about it, inclusive: above 0, to 1. Cosines of one profile have little to do with those
-   * of another, so absent means what was found to fit the profile and the languages of text and memory: in `e5`, 0.19
-   * where both are Chinese, else 0.17; in `use`, 0.17 where both are English, 0.25 both Chinese, 0.24 across. Required
-   * where the profile was never calibrated. `ScoreParts.dense` of a search in the same words shows cosines of memories
-   * that are there; here a long text counts as a whole, there by its nearest piece.
+   * of another, so absent means what was found to fit the profile and the languages of text and memory: in `e5`, 0.17
+   * where both are English, 0.19 both Chinese, 0.17 across, 0.5 within any other language; in `use`, 0.17 where both are
+   * English, 0.25 both Chinese, 0.24 across. Required where the profile was never calibrated. `ScoreParts.dense` of a
+   * search in the same words shows cosines of memories that are there; here a long text counts as a whole, there by its
+   * nearest piece.
    *
    * @generated from field: optional double threshold = 3;
    */
