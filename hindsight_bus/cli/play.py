@@ -118,7 +118,7 @@ async def _winner_forgotten(cast: Cast, winner: hbus.Memory, loser: hbus.Memory)
     await cast.both_hear(forgotten.memory.revision)
     back = await cast.aftersales.bus.get(loser, after=forgotten.token)
     cast.tell.answers(f"{output.state_of(back)}  {back.text}")
-    await cast.aftersales.searches("对比数据该怎么展示?", after=forgotten.token)
+    await cast.aftersales.searches("展示数据用什么图?", after=forgotten.token)
 
 
 async def _heard(

@@ -38,7 +38,7 @@ _BELOW_NEIGHBOUR = 0.99
 _NAMED_LIKELIHOOD = 0.9
 _DATED_LIKELIHOOD = 0.5
 """How likely a memory answers a query that names its subject outright, and one that names its day."""
-_UNNAMED_ODDS = 6.0
+_UNNAMED_ODDS = 2.0
 """What times the floor's the odds of a memory with names of its own must be, where the query does not name it."""
 _OTHERS_NAMED_FLOOR = 0.95
 """How likely such a memory must be where the query names others."""
