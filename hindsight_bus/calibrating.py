@@ -60,13 +60,13 @@ class Fitted:
         numbers = self._numbers()
         backgrounds = numbers.pop("backgrounds")
         rest = ", ".join(f"{name}={value:.3g}" for name, value in numbers.items())
-        kept = "  # closeness, alike, alert and common: as they were"
+        kept = "  # the rest as it was"
         return f'"{self.profile}": Calibration(backgrounds=MappingProxyType({backgrounds}), {rest}),{kept}'
 
     def _numbers(self) -> dict[str, Any]:
         numbers = {each.name: getattr(self.weights, each.name) for each in fields(self.weights)}
         numbers["backgrounds"] = dict(self.weights.backgrounds)
-        for name in ("closeness", "alike", "alert", "common"):  # measured otherwise
+        for name in ("unnamed_odds", "closeness", "alike", "alert", "common"):  # measured otherwise
             del numbers[name]
         if math.isnan(self.weights.across):
             del numbers["across"]

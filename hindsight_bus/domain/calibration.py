@@ -56,6 +56,8 @@ class Calibration(Value):
     foreign_floor: float = 0.07
     """The same where no memory is in the query's language: there answers are less close, and a miss is likelier."""
 
+    unnamed_odds: float = 3.0
+    """What times the floor's the odds of a memory with names of its own must be, where the query does not name it."""
     closeness: Closeness = Closeness(default=0.8, across=0.8)
     """From which cosine two statements are suspected of contradicting each other; models differ, so here with care."""
     alike: float = 0.95
@@ -81,7 +83,7 @@ PROFILES: Mapping[str, Calibration] = MappingProxyType(
     {
         "e5": Calibration(
             backgrounds=MappingProxyType({"zh": 0.09, "en": 0.125}), across=0.03, noise=0.062,
-            dense=12.7, lexical=0.76, temporal=2.3, bias=-2.2, floor=0.17, foreign_floor=0.09,
+            dense=12.7, lexical=0.76, temporal=2.3, bias=-2.2, floor=0.17, foreign_floor=0.09, unnamed_odds=2.0,
             closeness=Closeness(default=0.75, across=0.42, by_language={"zh": 0.58, "en": 0.58}), alike=0.9,
             alert=Closeness(default=0.5, across=0.17, by_language={"zh": 0.19, "en": 0.17}), common=E5,
         ),

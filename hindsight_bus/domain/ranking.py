@@ -38,8 +38,6 @@ _BELOW_NEIGHBOUR = 0.99
 _NAMED_LIKELIHOOD = 0.9
 _DATED_LIKELIHOOD = 0.5
 """How likely a memory answers a query that names its subject outright, and one that names its day."""
-_UNNAMED_ODDS = 2.0
-"""What times the floor's the odds of a memory with names of its own must be, where the query does not name it."""
 _OTHERS_NAMED_FLOOR = 0.95
 """How likely such a memory must be where the query names others."""
 _BEHIND = 0.4
@@ -166,16 +164,21 @@ def relevance(fit: Floats, likelihood: float) -> Floats:
 
 
 def decided(
-    fit: Floats, likelihood: Floats, named: NDArray[np.bool_], has_names: NDArray[np.bool_], floor: float
+    fit: Floats,
+    likelihood: Floats,
+    named: NDArray[np.bool_],
+    has_names: NDArray[np.bool_],
+    floor: float,
+    unnamed_odds: float,
 ) -> NDArray[np.bool_]:
     """Tell which candidates to return: none unless the best is likely enough, and none that falls far behind it.
 
-    A memory with a subject or aliases of its own stands for itself: it must be likely enough whatever stands beside it,
-    and all but sure where the query names others and not it.
+    A memory with a subject or aliases of its own stands for itself: where the query does not name it, its odds must be
+    ``unnamed_odds`` times the floor's, whatever stands beside it, and all but sure where the query names others.
     """
     if likelihood.max(initial=0.0) < floor:
         return np.zeros(len(fit), bool)
-    unnamed = _UNNAMED_ODDS * floor / (1.0 + (_UNNAMED_ODDS - 1.0) * floor)
+    unnamed = unnamed_odds * floor / (1.0 + (unnamed_odds - 1.0) * floor)
     least = _OTHERS_NAMED_FLOOR if named.any() else unnamed
     by_itself = named | ~has_names | (likelihood >= least)
     return np.asarray((fit >= _BEHIND * fit.max(initial=0.0)) & by_itself)

@@ -131,7 +131,7 @@ def decide(
     is_named, is_nameable = (
         np.array([str(i) in each for i in range(len(fit))], bool) for each in (named, has_names)
     )
-    found = ranking.decided(np.array(fit), np.array(likelihood), is_named, is_nameable, floor)
+    found = ranking.decided(np.array(fit), np.array(likelihood), is_named, is_nameable, floor, 3.0)
     return [int(i) for i in np.flatnonzero(found)]
 
 

@@ -83,7 +83,8 @@ def _answer(held: Indexes, query: ViewQuery, mask: Mask, neighbours: Slots) -> l
     fit = ranking.fitted(found.lifted, found.evidence)
     floor = held.calibration.foreign_floor if query.is_foreign else held.calibration.floor
     has_names = held.columns["has_names"][found.slots]
-    kept = ranking.decided(fit, likelihood, found.is_named, has_names, floor)
+    unnamed_odds = held.calibration.unnamed_odds
+    kept = ranking.decided(fit, likelihood, found.is_named, has_names, floor, unnamed_odds)
     relevance = ranking.relevance(fit, float(likelihood.max()))
     return _ranked(held, query, found.only(kept), relevance[kept])
 
